@@ -1,0 +1,57 @@
+/* What a program can say to the recorder inside its own process. C ABI, found with dlsym in libvramscope_inject.so; every call is
+ * cheap, never blocks, never allocates after the first use of a name, and does nothing when nothing is recorded. */
+#ifndef VRAMSCOPE_RECORDER_H
+#define VRAMSCOPE_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 1 while events are recorded. */
+int vramscope_recording(void);
+
+/* Kinds as in schema/trace/schema.json (MarkKind); edge 0 instant, 1 begin, 2 end; number -1 for none; detail may be NULL. */
+void vramscope_mark(int kind, int edge, const char* name, int64_t number, const char* detail);
+
+/* What lives at an address. category as in the schema; layer may be NULL. */
+void vramscope_tag(uint64_t address, uint64_t bytes, int category, const char* name, const char* layer);
+
+/* A fact about the run. */
+void vramscope_setting(const char* key, const char* value);
+
+/* Where a graph op was made. layer may be NULL. */
+void vramscope_op_source(const char* op, const char* file, int line, const char* function, const char* layer);
+
+/* Records each known framework allocator's own counters at this point (cross-check). Returns how many pools answered. */
+int vramscope_check(const char* name);
+
+/* Starts recording in a process that was not started under `vramscope run`: a spool in `spool_folder` for a collector that the
+ * caller has started, then the hooks of frameworks that are already loaded. 0 on success; else a reason in `error`. */
+int vramscope_attach(const char* spool_folder, uint64_t spool_limit, const char* options, char* error, size_t error_bytes);
+/* Puts the original entries back. The library stays loaded. */
+void vramscope_detach(void);
+
+struct vramscope_pool_info {
+  char name[64];
+  char framework[16];
+  int32_t device;             /* -1 = host */
+  int32_t level;              /* 1 driver, 2 tensor */
+  int32_t memory;             /* schema: Memory */
+  int32_t order_exact;
+  uint64_t allocs, frees;
+  uint64_t current_bytes, peak_bytes, largest_bytes;
+  uint64_t region_bytes, region_peak_bytes, limit_bytes, ooms, before_bytes;
+};
+
+/* Totals of all pools, newest values, no lock. Returns the number of pools; fills at most `capacity`. */
+int vramscope_pools(struct vramscope_pool_info* out, int capacity);
+/* The peak that memory_info reports starts again from the current value. -1 if there is no such pool. */
+int vramscope_reset_peak(const char* pool_name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+// How functions outside the user's process fail: by value, with one sentence a person can act on.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace vramscope {
+
+// What went wrong, where, and what to do, in one line without a final newline.
+struct Error {
+  std::string message;
+};
+
+template <typename T>
+using Result = std::expected<T, Error>;
+using Status = std::expected<void, Error>;
+
+inline std::unexpected<Error> fail(std::string message) { return std::unexpected(Error{std::move(message)}); }
+
+}  // namespace vramscope

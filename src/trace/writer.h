@@ -1,0 +1,69 @@
+// Writes a .vram file. The format is specified in docs/format/; the model is schema/trace/schema.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "support/result.h"
+#include "trace/gen/schema.h"
+
+namespace vramscope::trace {
+
+struct WriterOptions {
+  std::uint64_t limit_bytes = 0;   // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
+  int zstd_level = 1;
+  bool anonymize = false;          // strings of names and paths are replaced by a keyed hash before they are written
+};
+
+// One writer per trace file, used by one thread. Events are appended in their final order. Dictionary entries are interned:
+// equal content gives the equal id. Nothing is lost by a crash after flush() returned.
+class Writer {
+ public:
+  // Never opens an existing file: `path` is created exclusively.
+  static Result<Writer> create(const std::filesystem::path& path, const WriterOptions& options);
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+  ~Writer();
+
+  StringId string(std::string_view text);
+  PoolId pool(const Pool& pool);
+  SiteId site(const Site& site);
+  FrameId frame(const Frame& frame);
+  StackId stack(std::uint64_t hash, std::span<const FrameId> frames);
+  ThreadId thread(const Thread& thread);
+  void op_source(const OpSource& source);
+
+  // `at` orders and dates the event. Sequence numbers need not be dense; collector events repeat the last one.
+  std::uint64_t alloc(const At& at, const Alloc& event);          // returns the allocation's ordinal
+  // Finds the allocation by (pool, address); a free without one is kept as unmatched.
+  std::uint64_t free(const At& at, PoolId pool, std::uint64_t address, std::uint64_t stream);  // ordinal, or kNone
+  void append(const At& at, const Region& event);
+  void append(const At& at, const Mark& event);
+  void append(const At& at, const Tag& event);
+  void append(const At& at, const Stats& event);
+  void append(const At& at, const Oom& event);
+  void append(const At& at, const DeviceSample& event);
+  void append(const At& at, const HostSample& event);
+  void append(const At& at, const Setting& event);
+  void append(const At& at, const Lost& event);
+  void append(const At& at, const Context& event);
+  void append(const At& at, const Totals& event);
+
+  // Writes everything so far as whole blocks. Called every second by the collector.
+  Status flush();
+  // Writes the footer. The file is complete afterwards; a writer that is only destroyed leaves a readable file without one.
+  Status finish();
+
+  std::uint64_t events() const;
+  std::uint64_t bytes() const;
+
+ private:
+  struct State;
+  explicit Writer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vramscope::trace
