@@ -1,0 +1,107 @@
+// Keeps what capture saw: cheaply, in the user's process, without allocating, locking or waiting.
+//
+// Every function may be called from any thread at any time, also before anything is set up and after it was torn down; where
+// nothing can be recorded it does nothing. Calls made while the same thread is inside the recorder are dropped and counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "spool/layout.h"
+
+namespace vramscope::record {
+
+using spool::Category;
+using spool::Framework;
+using spool::Level;
+using spool::MarkKind;
+using spool::Memory;
+
+// True when events are kept. Sets the spool up at the first call in a process (and again in the child after a fork), so that a
+// process that never allocates leaves nothing behind. One load and compare in the ordinary case.
+bool active();
+
+// One process-wide order of events. Draw inside the framework allocator's own lock where there is one.
+std::uint64_t draw_seq();
+
+// Id of a text, defined in the spool at first sight. 0 for the empty text or when nothing is recorded.
+std::uint32_t intern(const char* text, std::size_t bytes);
+std::uint32_t intern(const char* text);   // NUL terminated, NULL = empty
+
+struct PoolKey {
+  std::uint64_t key;            // the allocator's address; driver pools: any value that is unique to them
+  const char* name;
+  std::int32_t device;          // -1 = host
+  Level level;
+  Memory memory;
+  Framework framework;
+};
+inline constexpr std::uint8_t kNoPool = 255;
+// Finds or creates. kNoPool when nothing is recorded or the table is full.
+std::uint8_t pool(const PoolKey& key);
+// Only finds. The common case is one compare.
+std::uint8_t find_pool(std::uint64_t key);
+spool::Pool* pool_totals(std::uint8_t pool);   // NULL for kNoPool
+
+struct AllocEvent {
+  std::uint8_t pool = kNoPool;
+  std::uint8_t flags = 0;        // spool::RecordFlags; kFlagExtended is set by alloc() where it is needed
+  std::uint8_t dtype = 0;
+  std::uint16_t region = 0;      // string id
+  std::uint32_t op = 0;          // string ids
+  std::uint32_t shape = 0;
+  std::int64_t step = 0;
+  std::uint64_t seq = 0;         // 0 = draw now
+  std::uint64_t address = 0;
+  std::uint64_t requested = 0;
+  std::uint64_t granted = 0;
+  std::uint64_t stack = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t handle = 0;
+  std::uint32_t owner = 0;       // string id
+  bool count = true;             // false: totals were kept by the caller, under the allocator's lock
+};
+void alloc(const AllocEvent& event);
+void oom(const AllocEvent& event);   // flags: kFlagFinal for a failure
+
+// `bytes` (granted) is for the running totals; kUnknown looks nothing up and leaves the live total to the collector.
+struct FreeEvent {
+  std::uint8_t pool = kNoPool;
+  std::uint8_t flags = 0;
+  std::uint64_t seq = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t stream = 0;
+  bool count = true;
+};
+void free(const FreeEvent& event);
+// The free just announced for this address failed: the block lives on. Restores the totals.
+void cancel_free(const FreeEvent& event);
+
+void region(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes, bool returned);
+void mark(MarkKind kind, std::uint8_t edge_flags, const char* name, std::int64_t number, const char* detail);
+void tag(std::uint64_t address, std::uint64_t bytes, Category category, const char* name, const char* layer);
+void setting(const char* key, const char* value);
+void context(std::int64_t device, std::uint64_t free_bytes, std::uint64_t total_bytes, std::uint64_t context);
+void stats(std::uint8_t pool, const spool::StatsRecord& counters);   // head is filled here
+void op_source(const char* op, const char* file, std::uint32_t line, const char* function, const char* layer);
+
+// Running totals, to be called inside the allocator's lock with count = false in the event.
+void count_alloc(spool::Pool& pool, std::uint64_t granted);
+void count_free(spool::Pool& pool, std::uint64_t granted);
+
+// True while this thread runs recorder code or a forwarded call whose own events are not wanted.
+bool busy();
+// Marks the thread busy. Returns false if it was already. No destructor: nothing may have to be unwound in the user's process.
+bool enter();
+void leave();
+
+// One line on stderr, once per `what` (a string literal) and process: what is not recorded and what to do.
+void say_once(const char* what, const char* remedy);
+
+// Raw variable-length definition record, for stacks, code objects and modules. NULL when there is no room; fill the bytes after
+// the head, then publish().
+spool::RecordHead* reserve(spool::RecordKind kind, std::size_t bytes);
+void publish(spool::RecordHead* record);
+
+}  // namespace vramscope::record
