@@ -37,9 +37,9 @@ void vramscope_detach(void);
 struct vramscope_pool_info {
   char name[64];
   char framework[16];
-  int32_t device;             /* -1 = host */
-  int32_t level;              /* 1 driver, 2 tensor */
-  int32_t memory;             /* schema: Memory */
+  int32_t device; /* -1 = host */
+  int32_t level;  /* 1 driver, 2 tensor */
+  int32_t memory; /* schema: Memory */
   int32_t order_exact;
   uint64_t allocs, frees;
   uint64_t current_bytes, peak_bytes, largest_bytes;

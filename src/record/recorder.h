@@ -26,12 +26,12 @@ std::uint64_t draw_seq();
 
 // Id of a text, defined in the spool at first sight. 0 for the empty text or when nothing is recorded.
 std::uint32_t intern(const char* text, std::size_t bytes);
-std::uint32_t intern(const char* text);   // NUL terminated, NULL = empty
+std::uint32_t intern(const char* text);  // NUL terminated, NULL = empty
 
 struct PoolKey {
-  std::uint64_t key;            // the allocator's address; driver pools: any value that is unique to them
+  std::uint64_t key;  // the allocator's address; driver pools: any value that is unique to them
   const char* name;
-  std::int32_t device;          // -1 = host
+  std::int32_t device;  // -1 = host
   Level level;
   Memory memory;
   Framework framework;
@@ -41,28 +41,28 @@ inline constexpr std::uint8_t kNoPool = 255;
 std::uint8_t pool(const PoolKey& key);
 // Only finds. The common case is one compare.
 std::uint8_t find_pool(std::uint64_t key);
-spool::Pool* pool_totals(std::uint8_t pool);   // NULL for kNoPool
+spool::Pool* pool_totals(std::uint8_t pool);  // NULL for kNoPool
 
 struct AllocEvent {
   std::uint8_t pool = kNoPool;
-  std::uint8_t flags = 0;        // spool::RecordFlags; kFlagExtended is set by alloc() where it is needed
+  std::uint8_t flags = 0;  // spool::RecordFlags; kFlagExtended is set by alloc() where it is needed
   std::uint8_t dtype = 0;
-  std::uint16_t region = 0;      // string id
-  std::uint32_t op = 0;          // string ids
+  std::uint16_t region = 0;  // string id
+  std::uint32_t op = 0;      // string ids
   std::uint32_t shape = 0;
   std::int64_t step = 0;
-  std::uint64_t seq = 0;         // 0 = draw now
+  std::uint64_t seq = 0;  // 0 = draw now
   std::uint64_t address = 0;
   std::uint64_t requested = 0;
   std::uint64_t granted = 0;
   std::uint64_t stack = 0;
   std::uint64_t stream = 0;
   std::uint64_t handle = 0;
-  std::uint32_t owner = 0;       // string id
-  bool count = true;             // false: totals were kept by the caller, under the allocator's lock
+  std::uint32_t owner = 0;  // string id
+  bool count = true;        // false: totals were kept by the caller, under the allocator's lock
 };
 void alloc(const AllocEvent& event);
-void oom(const AllocEvent& event);   // flags: kFlagFinal for a failure
+void oom(const AllocEvent& event);  // flags: kFlagFinal for a failure
 
 // `bytes` (granted) is for the running totals; kUnknown looks nothing up and leaves the live total to the collector.
 struct FreeEvent {
@@ -83,7 +83,7 @@ void mark(MarkKind kind, std::uint8_t edge_flags, const char* name, std::int64_t
 void tag(std::uint64_t address, std::uint64_t bytes, Category category, const char* name, const char* layer);
 void setting(const char* key, const char* value);
 void context(std::int64_t device, std::uint64_t free_bytes, std::uint64_t total_bytes, std::uint64_t context);
-void stats(std::uint8_t pool, const spool::StatsRecord& counters);   // head is filled here
+void stats(std::uint8_t pool, const spool::StatsRecord& counters);  // head is filled here
 void op_source(const char* op, const char* file, std::uint32_t line, const char* function, const char* layer);
 
 // Running totals, to be called inside the allocator's lock with count = false in the event.

@@ -14,22 +14,22 @@ namespace vramscope::trace {
 
 // What could not be read. An undamaged file has `message` empty.
 struct Damage {
-  std::uint64_t offset = 0;         // where reading stopped
-  std::uint64_t bytes = 0;          // from there to the end of the file
-  std::string message;              // one sentence for a person
-  bool truncated = false;           // no footer: the recording did not end by itself (killed, still running)
+  std::uint64_t offset = 0;  // where reading stopped
+  std::uint64_t bytes = 0;   // from there to the end of the file
+  std::string message;       // one sentence for a person
+  bool truncated = false;    // no footer: the recording did not end by itself (killed, still running)
 };
 
 // The events of one chunk in order, as columns. `kind[i]` says in which table event i is; the tables hold their events in the
 // same order, so that one counter per kind walks them.
 struct Chunk {
   std::uint64_t first_event = 0;
-  std::uint64_t first_alloc = 0;    // ordinal of the first alloc event in it
+  std::uint64_t first_alloc = 0;  // ordinal of the first alloc event in it
   std::vector<EventKind> kind;
   std::vector<std::uint64_t> seq;
-  std::vector<std::uint64_t> time_us;   // since the trace's start
+  std::vector<std::uint64_t> time_us;  // since the trace's start
   std::vector<ThreadId> thread;
-  Tables tables;                        // generated: one struct of columns for each event kind
+  Tables tables;  // generated: one struct of columns for each event kind
 };
 
 // Thread-safe once open. Opening reads headers, dictionaries and the index only.

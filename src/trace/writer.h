@@ -13,9 +13,9 @@
 namespace vramscope::trace {
 
 struct WriterOptions {
-  std::uint64_t limit_bytes = 0;   // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
+  std::uint64_t limit_bytes = 0;  // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
   int zstd_level = 1;
-  bool anonymize = false;          // strings of names and paths are replaced by a keyed hash before they are written
+  bool anonymize = false;  // strings of names and paths are replaced by a keyed hash before they are written
 };
 
 // One writer per trace file, used by one thread. Events are appended in their final order. Dictionary entries are interned:
@@ -37,7 +37,7 @@ class Writer {
   void op_source(const OpSource& source);
 
   // `at` orders and dates the event. Sequence numbers need not be dense; collector events repeat the last one.
-  std::uint64_t alloc(const At& at, const Alloc& event);          // returns the allocation's ordinal
+  std::uint64_t alloc(const At& at, const Alloc& event);  // returns the allocation's ordinal
   // Finds the allocation by (pool, address); a free without one is kept as unmatched.
   std::uint64_t free(const At& at, PoolId pool, std::uint64_t address, std::uint64_t stream);  // ordinal, or kNone
   void append(const At& at, const Region& event);

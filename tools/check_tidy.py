@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy 19 with the rules of .clang-tidy over the files of build/compile_commands.json; every finding is an error.
+
+    tools/check_tidy.py                              all files
+    tools/check_tidy.py --changed [--seconds N]      files that differ from the last commit but one; after N seconds no new one is begun
+    tools/check_tidy.py FILE...                      these
+
+A file that was clean is not looked at again until it, a header of this repository, its command or the rules change.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", ROOT / "build"))
+CACHE = ROOT / ".cache/tidy"
+
+
+def changed_files():
+    names = set()
+    for command in (["git", "diff", "--name-only", "HEAD~1"], ["git", "ls-files", "--others", "--exclude-standard"]):
+        names |= set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.split())
+    return {ROOT / name for name in names}
+
+
+def headers_digest():
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
+    for path in sorted([*(ROOT / "src").rglob("*.h"), *(ROOT / "include").rglob("*.h")]):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def tidy(entry, headers):
+    """(clean, output) for one file."""
+    path = Path(entry["file"])
+    mark = CACHE / hashlib.sha256(headers + entry["command"].encode() + path.read_bytes()).hexdigest()
+    if mark.exists():
+        return True, ""
+    done = subprocess.run(["clang-tidy-19", "--quiet", f"-p={BUILD}", "--warnings-as-errors=*",
+                           "--extra-arg=-Wno-unknown-warning-option", str(path)], capture_output=True, text=True)
+    if done.returncode == 0:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    return done.returncode == 0, done.stdout + (done.stderr if done.returncode else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--changed", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("files", nargs="*", type=Path)
+    args = parser.parse_args()
+
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    entries = {e["file"]: e for e in entries if Path(e["file"]).is_relative_to(ROOT) and not Path(e["file"]).is_relative_to(BUILD)}
+    wanted = {path.resolve() for path in args.files} or (changed_files() if args.changed else None)
+    chosen = [e for name, e in sorted(entries.items()) if wanted is None or Path(name) in wanted]
+
+    headers, began = headers_digest(), time.monotonic()
+    failed, left_out = [], []
+
+    def job(entry):
+        if time.monotonic() - began > args.seconds:
+            left_out.append(entry["file"])
+            return
+        clean, output = tidy(entry, headers)
+        if not clean:
+            failed.append(entry["file"])
+            print(output, end="", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, _ in enumerate(pool.map(job, chosen), 1):
+            if done % 20 == 0:
+                print(f"    tidy: {done} of {len(chosen)} files, {time.monotonic() - began:.0f} s", flush=True)
+    if left_out:
+        print(f"tidy: {len(left_out)} files were left for `make presubmit`")
+    print(f"tidy: {len(failed)} of {len(chosen)} files have findings" if failed else f"tidy: ok, {len(chosen) - len(left_out)} files")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

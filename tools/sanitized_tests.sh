@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# sanitized_tests.sh PRESET   builds with the preset asan or tsan and runs the C++ tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=$1
+tools/progress.sh "configure $preset" cmake --preset "$preset"
+tools/progress.sh "build $preset" cmake --build "build-$preset" -j "$(nproc)"
+export TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1
+ctest --test-dir "build-$preset" -j "$(nproc)" --output-on-failure --no-tests=error -LE "soak|no-sanitizer"
