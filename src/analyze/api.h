@@ -18,9 +18,9 @@
 namespace vramscope::analyze {
 
 struct OpenOptions {
-  bool keep_index = true;      // write the index beside the trace (where that folder is writable) and use it next time
+  bool keep_index = true;  // write the index beside the trace (where that folder is writable) and use it next time
   unsigned threads = 2;
-  std::filesystem::path index; // where the index is; empty = <trace>.index
+  std::filesystem::path index;  // where the index is; empty = <trace>.index
 };
 
 class Engine {
@@ -34,19 +34,20 @@ class Engine {
   // Identity, size, places with their peaks, settings, losses.
   Overview overview() const;
   std::span<const Place> places() const;
-  int main_place() const;                           // the device with the highest tensor-level peak; host only if there is no device
-  std::vector<std::string> pool_names() const;      // index = pool id
+  int main_place() const;                       // the device with the highest tensor-level peak; host only if there is no device
+  std::vector<std::string> pool_names() const;  // index = pool id
   Steps steps(int place = -1) const;
   std::vector<Phase> phases(int place = -1) const;
-  std::vector<Mark> marks(std::uint64_t t0_us, std::uint64_t t1_us, std::string_view kind = {}) const;   // kind: schema word, empty = all but layers
-  std::vector<Sample> samples() const;              // device and host samples in order
+  std::vector<Mark> marks(std::uint64_t t0_us, std::uint64_t t1_us,
+                          std::string_view kind = {}) const;  // kind: schema word, empty = all but layers
+  std::vector<Sample> samples() const;                        // device and host samples in order
   Bytes regions_at(Moment at, int place = -1) const;
 
   // "peak", "steady", "end", "start", "step:N" (its peak), "step:N+6.3ms", "6.244485s", "250ms", "oom", "oom:2", "moment:N".
   Result<Moment> resolve(std::string_view instant, int place = -1) const;
-  Moment moment_at(std::uint64_t time_us) const;    // after all events up to and including that time
+  Moment moment_at(std::uint64_t time_us) const;  // after all events up to and including that time
   std::uint64_t time_of(Moment at) const;
-  Bytes live_at(Moment at, int place = -1) const;   // total only; cheap
+  Bytes live_at(Moment at, int place = -1) const;  // total only; cheap
 
   Result<Stacked> stacked(const StackedRequest& request) const;
   Result<Live> live(const LiveRequest& request) const;
@@ -54,9 +55,9 @@ class Engine {
   Result<AddressMap> address_map(const MapRequest& request) const;
   Result<Diff> diff(const DiffRequest& request) const;
   Result<Block> allocation(std::uint64_t id) const;
-  std::vector<Frame> stack(std::uint32_t id) const; // innermost first
+  std::vector<Frame> stack(std::uint32_t id) const;  // innermost first
   Result<std::vector<MemoryEvent>> events(const EventsRequest& request) const;
-  std::vector<Completion> complete(std::string_view text, std::size_t limit = 12) const;   // for the filter box
+  std::vector<Completion> complete(std::string_view text, std::size_t limit = 12) const;  // for the filter box
   Status check_filter(std::string_view where) const;
 
   Result<Ledger> ledger(std::string_view at = "peak", int place = -1) const;
@@ -66,7 +67,7 @@ class Engine {
   Ooms ooms() const;
   Findings findings() const;
 
-  struct State;                                     // inside analyze/ only
+  struct State;  // inside analyze/ only
   const State& state() const { return *state_; }
 
  private:
