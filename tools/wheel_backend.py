@@ -1,0 +1,125 @@
+"""Builds the wheel: the program, the libraries and the Python package in one file that serves every Python version.
+
+A build backend in the sense of PEP 517 and PEP 660, small because there is nothing to compile against Python: CMake builds, the
+files are put into an archive. VRAMSCOPE_BUILD names a finished build folder; without it one is made in build/.
+"""
+import base64
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TAG = "py3-none-linux_x86_64"
+SHIPPED = ["vramscope", "libvramscope_inject.so", "libvramscope_tfops.so", "lib/*.so*"]  # of the build folder, into vramscope/_bin
+
+
+def version():
+    return re.search(r"^project\(vramscope VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE).group(1)
+
+
+def build_folder():
+    given = os.environ.get("VRAMSCOPE_BUILD")
+    if given:
+        return Path(given)
+    subprocess.run(["cmake", "--preset", "release", "-DVRAMSCOPE_TESTS=OFF"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "build", "-j", str(os.cpu_count() or 1)], cwd=ROOT, check=True)
+    return ROOT / "build"
+
+
+def native_files():
+    """(path, name inside the package). The program and the recorder must be there; the rest where it was built."""
+    build = build_folder()
+    for name in SHIPPED[:2]:
+        if not (build / name).exists():
+            raise SystemExit(f"wheel: {build / name} is missing; run make build")
+    for pattern in SHIPPED:
+        for path in sorted(build.glob(pattern)):
+            yield path, f"vramscope/_bin/{path.relative_to(build)}"
+
+
+def stripped(path):
+    """The bytes of an ELF file without its debugging information."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(path, folder)
+        subprocess.run(["strip", "--strip-debug", copy], check=True)
+        return Path(copy).read_bytes()
+
+
+def metadata():
+    readme = (ROOT / "README.md").read_text()
+    return ("Metadata-Version: 2.1\nName: vramscope\n" f"Version: {version()}\n"
+            "Summary: GPU memory profiler: every byte on the GPU, accounted for\nLicense: Apache-2.0\n"
+            "Requires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + readme)
+
+
+class Wheel:
+    """A wheel under construction; close() adds the record of its files."""
+
+    def __init__(self, folder, tag=TAG):
+        self.name = f"vramscope-{version()}-{tag}.whl"
+        self.info = f"vramscope-{version()}.dist-info"
+        self.archive = zipfile.ZipFile(Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
+        self.record = []
+        self.add(f"{self.info}/METADATA", metadata())
+        self.add(f"{self.info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vramscope\nRoot-Is-Purelib: false\nTag: {tag}\n")
+        self.add(f"{self.info}/entry_points.txt", "[console_scripts]\nvramscope = vramscope._command:main\n")
+        self.add(f"{self.info}/licenses/LICENSE", (ROOT / "LICENSE").read_text())
+
+    def add(self, name, data, mode=0o644):
+        data = data.encode() if isinstance(data, str) else data
+        entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.external_attr = (stat.S_IFREG | mode) << 16
+        self.archive.writestr(entry, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.record.append(f"{name},sha256={digest},{len(data)}\n")
+
+    def close(self):
+        self.record.append(f"{self.info}/RECORD,,\n")
+        self.archive.writestr(f"{self.info}/RECORD", "".join(self.record))
+        self.archive.close()
+        return self.name
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    return []
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    natives = list(native_files())
+    wheel = Wheel(wheel_directory)
+    package = ROOT / "python"
+    for path in sorted((package / "vramscope").rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            wheel.add(str(path.relative_to(package)), path.read_bytes())
+    for path, name in natives:
+        wheel.add(name, stripped(path), 0o755)
+    return wheel.close()
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """The package is used where it lies, with the program of its build folder."""
+    build_folder()
+    wheel = Wheel(wheel_directory)
+    wheel.add("vramscope.pth", f"{ROOT / 'python'}\n")
+    return wheel.close()
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    base = f"vramscope-{version()}"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    with tarfile.open(Path(sdist_directory) / f"{base}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for name in filter(None, listed.split("\0")):
+            archive.add(ROOT / name, f"{base}/{name}", recursive=False)
+    return f"{base}.tar.gz"
