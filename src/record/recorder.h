@@ -42,6 +42,8 @@ std::uint8_t pool(const PoolKey& key);
 // Only finds. The common case is one compare.
 std::uint8_t find_pool(std::uint64_t key);
 spool::Pool* pool_totals(std::uint8_t pool);  // NULL for kNoPool
+std::uint32_t pool_count();
+const char* pool_name(std::uint8_t pool);  // cut at 63 characters
 
 struct AllocEvent {
   std::uint8_t pool = kNoPool;

@@ -1,0 +1,95 @@
+// The C ABI of include/vramscope/recorder.h.
+#include <string.h>
+
+#include <cstdint>
+
+#include "capture/tensorflow/library.h"
+#include "capture/tensorflow/pools.h"
+#include "record/options.h"
+#include "record/recorder.h"
+#include "record/state.h"
+#include "vramscope/recorder.h"
+
+#define VS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace vramscope::capture {
+namespace {
+
+__attribute__((constructor)) void library_loaded() { record::read_environment(); }
+
+constexpr const char* kFrameworks[] = {"none", "tensorflow", "pytorch", "jax", "cuda"};
+
+void copy_text(char* out, std::size_t capacity, const char* text) {
+  std::size_t i = 0;
+  for (; text != nullptr && text[i] != '\0' && i + 1 < capacity; ++i) out[i] = text[i];
+  out[i] = '\0';
+}
+
+void fill(vramscope_pool_info& out, std::uint8_t index) {
+  const spool::Pool& pool = *record::pool_totals(index);
+  constexpr auto relaxed = std::memory_order_relaxed;
+  out = {};
+  copy_text(out.name, sizeof out.name, record::pool_name(index));
+  const auto framework = static_cast<std::size_t>(pool.framework);
+  copy_text(out.framework, sizeof out.framework, framework < 5 ? kFrameworks[framework] : "none");
+  out.device = pool.device;
+  out.level = static_cast<std::int32_t>(pool.level);
+  out.memory = static_cast<std::int32_t>(pool.memory);
+  out.order_exact = (pool.flags.load(relaxed) & spool::kPoolOrderExact) != 0;
+  out.allocs = pool.allocs.load(relaxed);
+  out.frees = pool.frees.load(relaxed);
+  out.current_bytes = pool.live_bytes.load(relaxed);
+  out.peak_bytes = pool.window_peak.load(relaxed);
+  out.largest_bytes = pool.largest_bytes.load(relaxed);
+  out.region_bytes = pool.region_bytes.load(relaxed);
+  out.region_peak_bytes = pool.region_peak.load(relaxed);
+  out.limit_bytes = pool.limit_bytes.load(relaxed);
+  out.ooms = pool.ooms.load(relaxed);
+  out.before_bytes = pool.before_bytes.load(relaxed);
+}
+
+}  // namespace
+}  // namespace vramscope::capture
+
+using namespace vramscope;
+
+VS_EXPORT int vramscope_recording(void) { return record::active() ? 1 : 0; }
+
+VS_EXPORT void vramscope_mark(int kind, int edge, const char* name, int64_t number, const char* detail) {
+  const std::uint8_t flags = static_cast<std::uint8_t>(edge == 1 ? +spool::kFlagBegin : edge == 2 ? +spool::kFlagEnd : 0);
+  if (kind > 0 && kind < 0xffff) record::mark(static_cast<record::MarkKind>(kind), flags, name, number, detail);
+}
+
+VS_EXPORT void vramscope_tag(uint64_t address, uint64_t bytes, int category, const char* name, const char* layer) {
+  if (category >= 0 && category < 256) record::tag(address, bytes, static_cast<record::Category>(category), name, layer);
+}
+
+VS_EXPORT void vramscope_setting(const char* key, const char* value) { record::setting(key, value); }
+
+VS_EXPORT void vramscope_op_source(const char* op, const char* file, int line, const char* function, const char* layer) {
+  record::op_source(op, file, line > 0 ? static_cast<std::uint32_t>(line) : 0, function, layer);
+}
+
+VS_EXPORT int vramscope_check(const char* name) {
+  record::mark(record::MarkKind::check, 0, name, -1, nullptr);
+  if (!record::active() || !capture::tensorflow::is_bound()) return 0;
+  return capture::tensorflow::record_stats(*capture::tensorflow::library());
+}
+
+VS_EXPORT int vramscope_pools(struct vramscope_pool_info* out, int capacity) {
+  const std::uint32_t count = record::pool_count();
+  for (std::uint32_t i = 0; i < count && static_cast<int>(i) < capacity; ++i) capture::fill(out[i], static_cast<std::uint8_t>(i));
+  return static_cast<int>(count);
+}
+
+VS_EXPORT int vramscope_reset_peak(const char* pool_name) {
+  int found = -1;
+  for (std::uint32_t i = 0; pool_name != nullptr && i < record::pool_count(); ++i) {
+    const auto index = static_cast<std::uint8_t>(i);
+    spool::Pool& pool = *record::pool_totals(index);
+    if (strcmp(record::pool_name(index), pool_name) != 0) continue;
+    pool.window_peak.store(pool.live_bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    found = 0;
+  }
+  return found;
+}

@@ -1,0 +1,127 @@
+#include "capture/tensorflow/annotation.h"
+
+#include <string.h>
+#include <atomic>
+
+#include "capture/loader.h"
+#include "capture/tensorflow/shape.h"
+#include "record/recorder.h"
+
+namespace vramscope::capture::tensorflow {
+
+namespace {
+
+// The thread's annotation up to 2.19: C strings. From 2.20 on: string views (length, then pointer). The order never changed.
+struct WithPointers {
+  const char* op;
+  std::int64_t step;
+  const char* region;
+  std::int32_t dtype;
+  ShapeFunction shape;
+};
+struct WithViews {
+  std::size_t op_size;
+  const char* op;
+  std::int64_t step;
+  std::size_t region_size;
+  const char* region;
+  std::int32_t dtype;
+  ShapeFunction shape;
+};
+static_assert(sizeof(WithPointers) == 64 && sizeof(WithViews) == 80);
+
+enum class Layout : int { unknown, pointers, views, off };
+std::atomic<Layout> g_layout;
+
+constexpr std::size_t kLongestName = 16384;
+// No process has data below this; a length is never above it.
+constexpr std::uintptr_t kLowestAddress = 65536;
+
+bool printable(const char* text, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (static_cast<unsigned char>(text[i]) < 0x20) return false;
+  return true;
+}
+
+bool looks_like_text(const char* text, std::size_t bytes) {
+  char copy[64];
+  const std::size_t part = bytes < sizeof copy ? bytes : sizeof copy;
+  return read_safely(text, copy, part) && printable(copy, part);
+}
+
+// Decided by the first annotation that names an op: its first word is a small length or an address. Read through the kernel, so
+// that a layout we do not know cannot harm.
+Layout detect(const void* annotation) {
+  WithViews words{};
+  if (!read_safely(annotation, &words, sizeof words)) return Layout::off;
+  if (words.op_size == 0) return Layout::unknown;
+  if (words.op_size < kLowestAddress) return looks_like_text(words.op, words.op_size) ? Layout::views : Layout::off;
+  const auto* name = reinterpret_cast<const char*>(words.op_size);
+  return looks_like_text(name, 1) ? Layout::pointers : Layout::off;
+}
+
+Layout learn(const void* annotation) {
+  const Layout found = detect(annotation);
+  Layout expected = Layout::unknown;
+  if (found == Layout::unknown) return found;
+  g_layout.compare_exchange_strong(expected, found, std::memory_order_relaxed);
+  if (found == Layout::off)
+    record::say_once("this TensorFlow describes its allocations in an unknown way",
+                     "sizes are recorded without op names; please report the TensorFlow version");
+  return found;
+}
+
+void turn_off() { g_layout.store(Layout::off, std::memory_order_relaxed); }
+
+std::uint32_t text_id(const char* text, std::size_t bytes) {
+  return bytes != 0 && text != nullptr ? record::intern(text, bytes) : 0;
+}
+
+std::uint16_t small_id(std::uint32_t id) { return id <= 0xffff ? static_cast<std::uint16_t>(id) : std::uint16_t{0}; }
+
+std::uint8_t small_dtype(std::int32_t dtype) {
+  return dtype > 0 && dtype < 256 ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
+}
+
+// "[0]" for a block that has bytes is how TensorFlow says "unknown".
+std::uint32_t known_shape(const Library& library, const ShapeFunction& function, std::uint64_t requested) {
+  const std::uint32_t id = shape_id(library, function);
+  if (id == 0 || requested == 0) return id;
+  static std::atomic<std::uint32_t> unknown_shape;
+  std::uint32_t none = unknown_shape.load(std::memory_order_relaxed);
+  if (none == 0) {
+    none = record::intern("[0]", 3);
+    unknown_shape.store(none, std::memory_order_relaxed);
+  }
+  return id == none ? 0 : id;
+}
+
+}  // namespace
+
+Annotation read_annotation(const Library& library, std::uint64_t requested) {
+  Annotation result;
+  Layout layout = g_layout.load(std::memory_order_relaxed);
+  if (layout == Layout::off || library.annotation == nullptr) return result;
+  const void* annotation = library.annotation();
+  if (annotation == nullptr) return result;
+  if (layout == Layout::unknown) layout = learn(annotation);
+  if (layout == Layout::views) {
+    const auto& said = *static_cast<const WithViews*>(annotation);
+    if (said.op_size > kLongestName || said.region_size > kLongestName) return turn_off(), result;
+    result.op = text_id(said.op, said.op_size);
+    result.region = small_id(text_id(said.region, said.region_size));
+    result.dtype = small_dtype(said.dtype);
+    result.step = said.step;
+    result.shape = known_shape(library, said.shape, requested);
+  } else if (layout == Layout::pointers) {
+    const auto& said = *static_cast<const WithPointers*>(annotation);
+    result.op = record::intern(said.op);
+    result.region = small_id(record::intern(said.region));
+    result.dtype = small_dtype(said.dtype);
+    result.step = said.step;
+    result.shape = known_shape(library, said.shape, requested);
+  }
+  return result;
+}
+
+}  // namespace vramscope::capture::tensorflow

@@ -1,0 +1,205 @@
+// TensorFlow's best-fit allocator (tsl::BFCAllocator): every block it hands out and takes back, and the regions it holds.
+//
+// AllocateRaw notes what the thread is about to do and forwards; a point inside the allocator's lock draws the sequence number;
+// after the return the record is written. So the order of records is the order in which the allocator's own statistics changed,
+// and the peak computed from them is the allocator's peak.
+#include <stddef.h>
+#include <string.h>
+
+#include <cstdint>
+
+#include "capture/tensorflow/annotation.h"
+#include "capture/tensorflow/library.h"
+#include "capture/tensorflow/pools.h"
+#include "record/recorder.h"
+#include "record/state.h"
+
+namespace vramscope::capture::tensorflow {
+
+namespace {
+
+using record::t_state;
+
+std::uint64_t current_stack() { return 0; }
+
+void begin_call(const void* self) { t_state.call = {self, 0, 0, 0}; }
+
+record::AllocatorCall end_call(const void* self) {
+  const record::AllocatorCall call = t_state.call;
+  t_state.call.allocator = nullptr;
+  return call.allocator == self ? call : record::AllocatorCall{};
+}
+
+void draw(const void* self) {
+  record::AllocatorCall& call = t_state.call;
+  if (call.allocator == self && call.seq == 0) call.seq = record::draw_seq();
+}
+
+// Where no point inside the lock was reached the order is only nearly right: the pool says so.
+void note_order(spool::Pool& pool, bool exact) {
+  if (exact) return;
+  pool.flags.fetch_and(~std::uint32_t{spool::kPoolOrderExact}, std::memory_order_relaxed);
+}
+
+// AllocationAttributes begins with retry_on_failure. A caller that asks for no retry can do without the block.
+bool caller_insists(const void* attributes) { return attributes != nullptr && *static_cast<const bool*>(attributes); }
+
+void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, const void* attributes) {
+  const std::uint8_t pool = pool_of(real, self);
+  if (pool == record::kNoPool) return real.allocate_raw(self, alignment, bytes, attributes);
+
+  const Annotation said = read_annotation(real, bytes);
+  begin_call(self);
+  void* block = real.allocate_raw(self, alignment, bytes, attributes);
+  const record::AllocatorCall call = end_call(self);
+  if (block == nullptr && bytes == 0) return block;
+
+  record::AllocEvent event;
+  event.pool = pool;
+  event.op = said.op;
+  event.shape = said.shape;
+  event.region = said.region;
+  event.dtype = said.dtype;
+  event.step = said.step;
+  event.requested = bytes;
+  event.stack = current_stack();
+  if (block == nullptr) {
+    if (caller_insists(attributes)) event.flags |= spool::kFlagFinal;
+    record::oom(event);
+    return block;
+  }
+  event.address = reinterpret_cast<std::uint64_t>(block);
+  event.seq = call.seq;
+  event.count = call.granted == 0;  // else counted inside the lock
+  event.granted = call.granted != 0 ? call.granted : real.allocated_size(self, block);
+  if (__builtin_expect(call.seq == 0, 0)) note_order(*record::pool_totals(pool), false);
+  record::alloc(event);
+  return block;
+}
+
+void deallocate(const Library& real, void* self, void* block) {
+  const std::uint8_t pool = block != nullptr ? pool_of(real, self) : record::kNoPool;
+  if (pool == record::kNoPool) return real.deallocate_raw(self, block);
+
+  record::FreeEvent event;
+  event.pool = pool;
+  event.address = reinterpret_cast<std::uint64_t>(block);
+  // Before 2.19 no size is told inside the lock on a free; it is asked for while the block still exists.
+  const bool told = frees_tell_sizes();
+  if (!told) event.bytes = real.allocated_size(self, block);
+  begin_call(self);
+  real.deallocate_raw(self, block);
+  const record::AllocatorCall call = end_call(self);
+  if (call.granted != 0) learn_frees_tell_sizes();
+  event.seq = call.seq;
+  event.count = call.granted == 0;
+  if (__builtin_expect(call.seq == 0, 0)) note_order(*record::pool_totals(pool), false);
+  record::free(event);
+}
+
+void region_added(void* address, std::size_t bytes) {
+  const void* self = t_state.call.allocator;
+  if (self == nullptr) return;
+  const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(self));
+  if (pool != record::kNoPool) record::region(pool, reinterpret_cast<std::uint64_t>(address), bytes, false);
+}
+
+}  // namespace
+
+// ---- inside the allocator's lock: no call back into the allocator, nothing slow ----
+
+void* on_find_chunk(const Library& real, void* self, int bin, size_t rounded, size_t bytes, std::uint64_t before) {
+  void* block = real.find_chunk(self, bin, rounded, bytes, before);
+  if (block != nullptr) draw(self);
+  return block;
+}
+
+void on_mark_free(const Library& real, void* self, std::size_t chunk) {
+  draw(self);
+  real.mark_free(self, chunk);
+}
+
+void on_trace_me(const Library& real, void* self, std::size_t length, const char* name, const void* block, std::int64_t requested,
+                 std::int64_t granted) {
+  record::AllocatorCall& call = t_state.call;
+  if (call.allocator == self && granted > 0) {
+    draw(self);
+    const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(self));
+    if (spool::Pool* totals = record::pool_totals(pool)) {
+      call.granted = static_cast<std::uint64_t>(granted);
+      // "MemoryAllocation" or "MemoryDeallocation".
+      if (length > 6 && name[6] == 'A') {
+        record::count_alloc(*totals, call.granted);
+      } else {
+        record::count_free(*totals, call.granted);
+      }
+    }
+  }
+  real.trace_me(self, length, name, block, requested, granted);
+}
+
+void* on_add_region(const Library& real, void* manager, void* address, std::size_t bytes) {
+  region_added(address, bytes);
+  return real.add_region(manager, address, bytes);
+}
+
+void* on_add_or_extend_region(const Library& real, void* manager, void* address, std::size_t bytes) {
+  region_added(address, bytes);
+  return real.add_or_extend_region(manager, address, bytes);
+}
+
+void on_visit_free(const Library& real, void* self, void* address, int index, std::size_t bytes) {
+  // Also called for pools that we do not record; the collector ignores an address that was never a region.
+  if (const void* allocator = t_state.call.allocator) {
+    const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(allocator));
+    if (pool != record::kNoPool) record::region(pool, reinterpret_cast<std::uint64_t>(address), bytes, true);
+  }
+  real.visit_free(self, address, index, bytes);
+}
+
+// What an entry answers when there is nowhere to forward to.
+template <typename Result>
+Result nothing() {
+  return Result();
+}
+
+// ---- outside ----
+
+void* on_allocate_raw(const Library& real, void* self, size_t alignment, size_t bytes, const void* attributes) {
+  if (__builtin_expect(!record::active() || record::busy(), 0)) return real.allocate_raw(self, alignment, bytes, attributes);
+  return allocate(real, self, alignment, bytes, attributes);
+}
+
+void on_deallocate_raw(const Library& real, void* self, void* block) {
+  if (__builtin_expect(!record::active() || record::busy(), 0)) return real.deallocate_raw(self, block);
+  deallocate(real, self, block);
+}
+
+void on_destroy(const Library& real, void* self) {
+  begin_call(self);
+  forget(self);
+  real.destroy(self);
+  end_call(self);
+}
+
+void on_destroy_base(const Library& real, void* self) {
+  begin_call(self);
+  forget(self);
+  real.destroy_base(self);
+  end_call(self);
+}
+
+}  // namespace vramscope::capture::tensorflow
+
+// The exported definitions: found before TensorFlow's own because this library is loaded first.
+#define VS_ARGUMENTS(...) __VA_ARGS__
+#define HOOK(name, result, symbol, parameters, arguments)                                                  \
+  extern "C" __attribute__((visibility("default"))) result vramscope_tf_##name parameters __asm__(symbol); \
+  extern "C" result vramscope_tf_##name parameters {                                                       \
+    using namespace vramscope::capture::tensorflow;                                                        \
+    const Library* real = library();                                                                       \
+    if (real == nullptr || real->name == nullptr) return nothing<result>();                                \
+    return on_##name(*real, VS_ARGUMENTS arguments);                                                       \
+  }
+#include "capture/tensorflow/bfc.inc"
+#undef HOOK

@@ -1,0 +1,108 @@
+#include "record/intern.h"
+
+#include <atomic>
+
+namespace vramscope::record {
+
+namespace {
+
+struct Entry {
+  std::atomic<std::uint64_t> hash;   // 0 = empty; set once
+  std::atomic<std::uint32_t> value;  // set after hash; 0 = being set
+  std::uint32_t reserved;
+};
+
+constexpr std::size_t kTables = 9;
+constexpr std::size_t kFirstEntries = 4096;  // 64 KiB; each further table is four times as large, mapped when needed
+constexpr std::size_t kProbes = 16;          // a full neighbourhood means: go on to the next table
+
+struct Table {
+  std::atomic<Entry*> entries;
+  std::atomic<std::uint32_t> state;  // 0 absent, 1 being mapped, 2 there, 3 refused
+};
+
+struct Tables {
+  Table text[kTables];
+  Table alias[kTables];
+  std::atomic<std::uint32_t> next_text;
+};
+
+void* (*g_map)(std::size_t);
+Tables* g_tables;
+
+std::size_t entries_of(std::size_t index) { return kFirstEntries << (2 * index); }
+
+// Null where the table is not there (yet): another thread's mapping is not waited for.
+Entry* entries(Table* tables, std::size_t index, bool create) {
+  Table& table = tables[index];
+  if (Entry* there = table.entries.load(std::memory_order_acquire)) return there;
+  if (!create || index > 5) return nullptr;
+  std::uint32_t absent = 0;
+  if (!table.state.compare_exchange_strong(absent, 1, std::memory_order_acquire)) return nullptr;
+  auto* made = static_cast<Entry*>(g_map(entries_of(index) * sizeof(Entry)));
+  table.entries.store(made, std::memory_order_release);
+  table.state.store(made != nullptr ? 2 : 3, std::memory_order_release);
+  return made;
+}
+
+// Finds the hash, or claims a place for it when `create`.
+Entry* locate(Table* tables, std::uint64_t hash, bool create, bool& claimed) {
+  claimed = false;
+  for (std::size_t index = 0; index < kTables; ++index) {
+    Entry* table = entries(tables, index, create);
+    if (table == nullptr) return nullptr;
+    const std::size_t mask = entries_of(index) - 1;
+    for (std::size_t probe = 0; probe < kProbes; ++probe) {
+      Entry& entry = table[(hash + probe) & mask];
+      std::uint64_t seen = entry.hash.load(std::memory_order_acquire);
+      if (seen == hash) return &entry;
+      if (seen != 0) continue;
+      if (!create) return nullptr;
+      if (entry.hash.compare_exchange_strong(seen, hash, std::memory_order_acq_rel)) {
+        claimed = true;
+        return &entry;
+      }
+      if (seen == hash) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// Whoever claimed the place sets the value within a few instructions.
+std::uint32_t settled(const Entry& entry) {
+  std::uint32_t value = entry.value.load(std::memory_order_acquire);
+  for (int spin = 0; value == 0 && spin < 1000; ++spin) value = entry.value.load(std::memory_order_acquire);
+  return value;
+}
+
+}  // namespace
+
+bool make_text_tables(void* (*map)(std::size_t)) {
+  g_map = map;
+  if (g_tables == nullptr) g_tables = static_cast<Tables*>(map(sizeof(Tables)));
+  return g_tables != nullptr;
+}
+
+Lookup text_entry(std::uint64_t hash) {
+  bool claimed = false;
+  Entry* entry = locate(g_tables->text, hash, true, claimed);
+  if (entry == nullptr) return {0, false};
+  if (!claimed) return {settled(*entry), false};
+  const std::uint32_t id = g_tables->next_text.fetch_add(1, std::memory_order_relaxed) + 1;
+  entry->value.store(id, std::memory_order_release);
+  return {id, true};
+}
+
+std::uint32_t find_alias(std::uint64_t hash) {
+  bool claimed = false;
+  const Entry* entry = locate(g_tables->alias, hash, false, claimed);
+  return entry != nullptr ? entry->value.load(std::memory_order_acquire) : 0;
+}
+
+void add_alias(std::uint64_t hash, std::uint32_t value) {
+  bool claimed = false;
+  Entry* entry = locate(g_tables->alias, hash, true, claimed);
+  if (entry != nullptr) entry->value.store(value, std::memory_order_release);
+}
+
+}  // namespace vramscope::record

@@ -1,0 +1,48 @@
+// What the recorder keeps per process and per thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "spool/layout.h"
+
+namespace vramscope::record {
+
+// Lives on a page that the kernel zeroes in a forked child (MADV_WIPEONFORK): a child, however it was forked, sees generation 0
+// and starts a spool of its own. Nothing of the parent's is ever written by the child.
+struct Control {
+  std::atomic<std::uint64_t> generation;
+  spool::Header* header;
+  std::byte* segments;  // first segment; the address range for all of them is reserved
+  std::uint32_t segment_limit;
+  bool use_tsc;
+};
+
+// What a framework hook remembers between the points of one allocator call. By value: a nested or unwound call cannot leave a
+// pointer behind, it only overwrites.
+struct AllocatorCall {
+  const void* allocator;  // whose call is under way, NULL = none
+  std::uint64_t seq;      // drawn inside the allocator's lock, 0 = not yet
+  std::uint64_t requested;
+  std::uint64_t granted;  // 0 = not told
+};
+
+struct ThreadState {
+  std::uint64_t generation;
+  std::byte* segment;
+  std::uint32_t cursor;
+  std::uint8_t busy;
+  std::uint8_t last_pool;
+  std::uint16_t reserved;
+  std::uint64_t last_pool_key;
+  AllocatorCall call;
+};
+
+// Static TLS is scarce for a library that is opened late (about 1.6 KiB for all of them): keep this small.
+static_assert(sizeof(ThreadState) <= 96);
+
+extern constinit thread_local ThreadState t_state;
+extern std::atomic<Control*> g_control;
+
+}  // namespace vramscope::record
