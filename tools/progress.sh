@@ -19,7 +19,7 @@ while kill -0 $command_pid 2>/dev/null; do
   sleep 0.2
   if ((SECONDS >= said + 10)); then
     said=$SECONDS
-    printf '    %4d s  %s\n' "$SECONDS" "$(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c1-100)"
+    printf '    %4d s  %s\n' "$SECONDS" "$(tail -c 4000 "$log" | tr "\r" "\n" | grep -a "[^ ]" | tail -n 1 | cut -c1-100)"
   fi
 done
 wait $command_pid
