@@ -65,6 +65,18 @@ def header(schema):
         element = "std::string" if d["name"] == "string" else camel(d["name"])
         out.append(f"  std::vector<{element}> {d['name']}s;")
     out += ["};", ""]
+    out += ["// Calls f(field_id, pointer to member) for each field of a dictionary's entries, in schema order."]
+    for d in schema["dictionaries"]:
+        if not d["fields"]:
+            continue
+        name = camel(d["name"])
+        out += ["template <typename Entry, typename F>", f"  requires std::is_same_v<Entry, {name}>", "void for_each_field(F&& f) {"]
+        out += [f"  f({fld['id']}, &{name}::{fld['name']});" for fld in d["fields"]]
+        out += ["}", ""]
+    out += ["// Calls f(dictionary_id, entries) for each dictionary but the strings.", "template <typename D, typename F>",
+            "  requires std::is_same_v<std::remove_const_t<D>, Dictionaries>", "void for_each_dictionary(D& dictionaries, F&& f) {"]
+    out += [f"  f({d['id']}, dictionaries.{d['name']}s);" for d in schema["dictionaries"] if d["fields"]]
+    out += ["}", ""]
     out += ["// When and where an event happened.", "struct At {", "  std::uint64_t seq{};",
             "  std::uint64_t time_us{};   // since the trace's start", "  ThreadId thread{};", "};", ""]
     out += ["enum class EventKind : std::uint8_t {"]

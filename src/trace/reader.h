@@ -48,6 +48,8 @@ class Reader {
   std::size_t chunks() const;
   // A chunk whose checksum does not hold is an error that names its place; the others stay readable.
   Result<Chunk> chunk(std::size_t index) const;
+  // The same into a chunk that is used again, which saves the allocation of its columns.
+  Status read(std::size_t index, Chunk& into) const;
   const std::filesystem::path& path() const;
 
  private:

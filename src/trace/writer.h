@@ -10,10 +10,15 @@
 #include "support/result.h"
 #include "trace/gen/schema.h"
 
+namespace vramscope::support {
+class Sink;
+}
+
 namespace vramscope::trace {
 
 struct WriterOptions {
-  std::uint64_t limit_bytes = 0;  // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
+  std::uint64_t start_realtime_us = 0;  // the instant that event times count from; 0 = now
+  std::uint64_t limit_bytes = 0;        // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
   int zstd_level = 1;
   bool anonymize = false;  // strings of names and paths are replaced by a keyed hash before they are written
 };
@@ -24,6 +29,8 @@ class Writer {
  public:
   // Never opens an existing file: `path` is created exclusively.
   static Result<Writer> create(const std::filesystem::path& path, const WriterOptions& options);
+  // Writes to something that is empty yet; for tests.
+  static Result<Writer> create(std::unique_ptr<support::Sink> sink, const WriterOptions& options);
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
   ~Writer();
@@ -52,7 +59,8 @@ class Writer {
   void append(const At& at, const Context& event);
   void append(const At& at, const Totals& event);
 
-  // Writes everything so far as whole blocks. Called every second by the collector.
+  // Writes everything so far as whole blocks. Called every second by the collector. After an error (a full disk) the events since
+  // the last success are dropped and counted; the next success writes a `lost` event that says how many.
   Status flush();
   // Writes the footer. The file is complete afterwards; a writer that is only destroyed leaves a readable file without one.
   Status finish();

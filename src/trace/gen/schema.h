@@ -166,6 +166,78 @@ struct Dictionaries {
   std::vector<OpSource> op_sources;
 };
 
+// Calls f(field_id, pointer to member) for each field of a dictionary's entries, in schema order.
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Pool>
+void for_each_field(F&& f) {
+  f(1, &Pool::name);
+  f(2, &Pool::device);
+  f(3, &Pool::level);
+  f(4, &Pool::memory);
+  f(5, &Pool::framework);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Site>
+void for_each_field(F&& f) {
+  f(1, &Site::pool);
+  f(2, &Site::requested);
+  f(3, &Site::op);
+  f(4, &Site::region);
+  f(5, &Site::dtype);
+  f(6, &Site::shape);
+  f(7, &Site::stack);
+  f(8, &Site::stream);
+  f(9, &Site::owner);
+  f(10, &Site::flags);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Frame>
+void for_each_field(F&& f) {
+  f(1, &Frame::function);
+  f(2, &Frame::file);
+  f(3, &Frame::line);
+  f(4, &Frame::offset);
+  f(5, &Frame::build_id);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Stack>
+void for_each_field(F&& f) {
+  f(1, &Stack::hash);
+  f(2, &Stack::frames);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Thread>
+void for_each_field(F&& f) {
+  f(1, &Thread::tid);
+  f(2, &Thread::name);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, OpSource>
+void for_each_field(F&& f) {
+  f(1, &OpSource::op);
+  f(2, &OpSource::file);
+  f(3, &OpSource::line);
+  f(4, &OpSource::function);
+  f(5, &OpSource::layer);
+}
+
+// Calls f(dictionary_id, entries) for each dictionary but the strings.
+template <typename D, typename F>
+  requires std::is_same_v<std::remove_const_t<D>, Dictionaries>
+void for_each_dictionary(D& dictionaries, F&& f) {
+  f(2, dictionaries.pools);
+  f(3, dictionaries.sites);
+  f(4, dictionaries.frames);
+  f(5, dictionaries.stacks);
+  f(6, dictionaries.threads);
+  f(7, dictionaries.op_sources);
+}
+
 // When and where an event happened.
 struct At {
   std::uint64_t seq{};

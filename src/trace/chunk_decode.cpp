@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "trace/block.h"
+#include "trace/chunk.h"
+#include "trace/chunk_layout.h"
+#include "trace/column.h"
+#include "trace/values.h"
+
+namespace vramscope::trace {
+namespace {
+
+using support::ByteReader;
+using support::ByteSpan;
+using support::unzigzag;
+
+constexpr std::size_t kMaxColumns = 64;  // more are skipped: no version has so many
+
+// One table's columns by field number.
+struct RawTable {
+  std::uint64_t rows = 0;
+  std::array<std::optional<Column>, kMaxColumns> column;
+};
+
+// Decodes the columns of one chunk. Each member returns false where the bytes do not hold what they say; `why` tells.
+class Decoder {
+ public:
+  Decoder(const Dictionaries& all, Chunk& chunk, std::vector<std::uint64_t>& ordinals)
+      : all_(all), chunk_(chunk), ordinals_(ordinals) {}
+
+  bool decode(ByteSpan payload) {
+    ByteReader in(payload);
+    if (!take_raw(in) || table_.id != kCommonTable) return no("its first table is not that of all events");
+    if (!common()) return false;
+    for_each_table(chunk_.tables, [](EventKind, auto& table) { clear(table); });
+    while (in.left() > 0) {
+      if (!take_raw(in)) return no("a table ends early");
+      if (!one_table()) return false;
+    }
+    return all_rows_present();
+  }
+
+  const char* why() const { return why_; }
+
+ private:
+  bool no(const char* why) {
+    why_ = why;
+    return false;
+  }
+
+  template <typename Table>
+  static void clear(Table& table) {
+    for_each_column(table, [](std::uint64_t, std::string_view, std::string_view, auto& column) { column.clear(); });
+  }
+
+  bool take_raw(ByteReader& in) {
+    table_ = take_table(in);
+    raw_.rows = table_.rows;
+    raw_.column.fill(std::nullopt);
+    for (std::uint64_t i = 0; i < table_.columns && !in.failed(); ++i) {
+      const Column column = take_column(in);
+      if (column.field < kMaxColumns) raw_.column[column.field] = column;
+    }
+    return !in.failed();
+  }
+
+  // The column as 64-bit values in scratch_, or zeros where an older version did not write it.
+  bool take(std::uint64_t field, std::size_t rows) {
+    scratch_.resize(rows);
+    const std::optional<Column>& column = raw_.column[field];
+    if (column) return decode_column(*column, scratch_) || no("a column does not hold what it says");
+    std::ranges::fill(scratch_, 0);
+    return true;
+  }
+
+  // Takes a column whose transform is known, without inverting it.
+  bool take_coded(std::uint64_t field, Transform transform, std::size_t rows) {
+    scratch_.resize(rows);
+    const std::optional<Column>& column = raw_.column[field];
+    return (column && column->transform == transform && take_array(column->data, scratch_)) ||
+           no("a column does not hold what it says");
+  }
+
+  template <typename T>
+  bool store(std::vector<T>& into) {
+    into.resize(scratch_.size());
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < scratch_.size(); ++i) {
+      all = std::max(all, scratch_[i]);
+      into[i] = from_value<T>(scratch_[i]);
+    }
+    return scratch_.empty() || fits<T>(all) || no("it refers to something that is not in the file");
+  }
+
+  // Whether a column of T may hold this value: an id is an index into its dictionary.
+  template <typename T>
+  bool fits(std::uint64_t value) const {
+    if constexpr (std::is_same_v<T, StringId>) return value < all_.strings.size();
+    if constexpr (std::is_same_v<T, PoolId>) return value < all_.pools.size();
+    if constexpr (std::is_same_v<T, SiteId>) return value < all_.sites.size();
+    if constexpr (std::is_same_v<T, ThreadId>) return value < std::max<std::size_t>(all_.threads.size(), 1);
+    return value <= value_limit<T>();
+  }
+
+  bool common() {
+    if (raw_.rows > kMaxChunkEvents) return no("it has more events than the format allows");
+    const auto rows = static_cast<std::size_t>(raw_.rows);
+    if (!take(kCommonKind, rows) || !store(chunk_.kind)) return false;
+    std::ranges::fill(count_, 0);
+    for (const EventKind kind : chunk_.kind) ++count_[std::to_underlying(kind)];
+    if (!take(kCommonSeq, rows)) return false;
+    chunk_.seq.assign(scratch_.begin(), scratch_.end());
+    if (!take(kCommonTime, rows)) return false;
+    chunk_.time_us.assign(scratch_.begin(), scratch_.end());
+    if (!take(kCommonThread, rows) || !store(chunk_.thread)) return false;
+    ordinals_.clear();
+    if (!raw_.column[kCommonOrdinal]) return true;
+    if (!take(kCommonOrdinal, count_[std::to_underlying(EventKind::alloc)])) return false;
+    ordinals_.assign(scratch_.begin(), scratch_.end());
+    return std::ranges::is_sorted(ordinals_) || no("its ordinals do not ascend");
+  }
+
+  bool one_table() {
+    bool good = true;
+    for_each_table(chunk_.tables, [&]<typename Table>(EventKind kind, Table& table) {
+      if (std::to_underlying(kind) != table_.id) return;
+      if (raw_.rows != count_[std::to_underlying(kind)] || table.size() != 0) {
+        good = no("a table has more or fewer rows than there are events of its kind");
+      } else if constexpr (std::is_same_v<Table, AllocColumns>) {
+        good = allocs(table);
+      } else if constexpr (std::is_same_v<Table, FreeColumns>) {
+        good = frees(table);
+      } else {
+        good = other(table);
+      }
+    });
+    return good;
+  }
+
+  bool allocs(AllocColumns& table) {
+    const auto rows = static_cast<std::size_t>(raw_.rows);
+    if (!raw_.column[kAllocSite]) return no("a column is missing");
+    index_.resize(rows);
+    if (!decode_dict(*raw_.column[kAllocSite], distinct_, index_)) return no("a column does not hold what it says");
+    for (const std::uint64_t site : distinct_) {
+      if (site >= all_.sites.size()) return no("it refers to something that is not in the file");
+    }
+    table.site.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i) table.site[i] = static_cast<SiteId>(distinct_[index_[i]]);
+
+    if (!take_coded(kAllocAddress, Transform::by_site, rows)) return false;
+    const unsigned shift = raw_.column[kAllocAddress]->shift;
+    of_site_.resize(distinct_.size());
+    table.address.resize(rows);
+    std::uint64_t before = 0;
+    std::uint64_t seen = 0;  // sites are numbered by first appearance
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::uint64_t site = index_[i];
+      // The first address of a site builds on the row before it.
+      const std::uint64_t base = site == seen ? before : of_site_[site];
+      seen += site == seen;
+      before = base + (static_cast<std::uint64_t>(unzigzag(scratch_[i])) << shift);
+      table.address[i] = of_site_[site] = before;
+    }
+
+    if (!take_coded(kAllocGranted, Transform::over_requested, rows)) return false;
+    for (std::size_t i = 0; i < distinct_.size(); ++i) of_site_[i] = all_.sites[distinct_[i]].requested;
+    table.granted.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i)
+      table.granted[i] = of_site_[index_[i]] += static_cast<std::uint64_t>(unzigzag(scratch_[i]));
+
+    return take(kAllocStep, rows) && store(table.step);
+  }
+
+  bool frees(FreeColumns& table) {
+    const auto rows = static_cast<std::size_t>(raw_.rows);
+    if (!take_coded(kFreeAlloc, Transform::back_reference, rows)) return false;
+    table.alloc.resize(rows);
+    std::uint64_t next = chunk_.first_alloc;
+    std::size_t allocs = 0;
+    std::size_t row = 0;
+    std::size_t unmatched = 0;
+    bool good = true;
+    for (const EventKind kind : chunk_.kind) {
+      if (kind == EventKind::alloc) {
+        next = (ordinals_.empty() ? next : ordinals_[allocs]) + 1;
+        ++allocs;
+      } else if (kind == EventKind::free_) {
+        const std::uint64_t back = scratch_[row];
+        good &= back <= next;
+        table.alloc[row++] = back == 0 ? kNone : next - back;
+        unmatched += back == 0;
+      }
+    }
+    if (!good) return no("a free refers to an allocation before the first");
+    table.address.assign(rows, 0);
+    table.pool.assign(rows, PoolId{});
+    if (unmatched > 0 && !spread_unmatched(table, unmatched)) return false;
+    return take(kFreeStream, rows) && store(table.stream);
+  }
+
+  bool spread_unmatched(FreeColumns& table, std::size_t unmatched) {
+    std::vector<std::uint64_t> address;
+    std::vector<PoolId> pool;
+    if (!take(kFreeAddress, unmatched) || !store(address) || !take(kFreePool, unmatched) || !store(pool)) return false;
+    std::size_t next = 0;
+    for (std::size_t row = 0; row < table.alloc.size(); ++row) {
+      if (table.alloc[row] != kNone) continue;
+      table.address[row] = address[next];
+      table.pool[row] = pool[next++];
+    }
+    return true;
+  }
+
+  template <typename Table>
+  bool other(Table& table) {
+    bool good = true;
+    for_each_column(table, [&](std::uint64_t field, std::string_view, std::string_view, auto& column) {
+      good = good && take(field, static_cast<std::size_t>(raw_.rows)) && store(column);
+    });
+    return good;
+  }
+
+  // Events of kinds that this version does not know are left out, so that `kind` and the tables agree.
+  bool all_rows_present() {
+    std::array<bool, 256> known{};
+    bool good = true;
+    for_each_table(chunk_.tables, [&](EventKind kind, auto& table) {
+      known[std::to_underlying(kind)] = true;
+      if (table.size() != count_[std::to_underlying(kind)]) good = no("the table of a kind of event is missing");
+    });
+    if (!good) return false;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < chunk_.kind.size(); ++i) {
+      if (!known[std::to_underlying(chunk_.kind[i])]) continue;
+      chunk_.kind[kept] = chunk_.kind[i];
+      chunk_.seq[kept] = chunk_.seq[i];
+      chunk_.time_us[kept] = chunk_.time_us[i];
+      chunk_.thread[kept++] = chunk_.thread[i];
+    }
+    chunk_.kind.resize(kept);
+    chunk_.seq.resize(kept);
+    chunk_.time_us.resize(kept);
+    chunk_.thread.resize(kept);
+    return true;
+  }
+
+  const Dictionaries& all_;
+  Chunk& chunk_;
+  std::vector<std::uint64_t>& ordinals_;
+  const char* why_ = "";
+  TableHead table_;
+  RawTable raw_;
+  std::array<std::size_t, 256> count_{};  // events of each kind
+  Values scratch_;
+  Values index_;
+  Values distinct_;
+  Values of_site_;
+};
+
+}  // namespace
+
+Status decode_chunk(ByteSpan payload, const Dictionaries& all, Chunk& chunk, std::vector<std::uint64_t>& ordinals) {
+  Decoder decoder(all, chunk, ordinals);
+  if (!decoder.decode(payload)) return fail(decoder.why());
+  return {};
+}
+
+}  // namespace vramscope::trace

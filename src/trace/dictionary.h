@@ -1,0 +1,25 @@
+// Dictionary blocks: entries are added, never changed; an entry refers only to entries before it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "support/bytes.h"
+#include "support/result.h"
+#include "trace/gen/schema.h"
+
+namespace vramscope::trace {
+
+// How many entries of each dictionary are in the file, by dictionary id.
+using DictionarySizes = std::array<std::size_t, 8>;
+
+// Encodes entries after `written` into `payload` and advances `written`, about 1 MiB at most. False if there were none.
+bool encode_additions(const Dictionaries& all, DictionarySizes& written, support::Buffer& payload);
+
+// Adds the entries of one block. On an error, whose text says what is wrong, `all` is unchanged.
+Status decode_additions(support::ByteSpan payload, Dictionaries& all);
+
+// The entries with id 0 that every trace has without writing them: the empty string, the empty stack.
+Dictionaries initial_dictionaries();
+
+}  // namespace vramscope::trace

@@ -1,0 +1,251 @@
+// What was written is what is read.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+#include <random>
+
+#include "trace/reader.h"
+#include "trace/writer.h"
+
+namespace vramscope::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RoundTrip : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::temp_directory_path() / ("vramscope-" + std::to_string(::getpid()) + "-" +
+                                         ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".vram");
+    fs::remove(path_);
+  }
+  void TearDown() override { fs::remove(path_); }
+
+  Writer create(WriterOptions options = {}) {
+    auto writer = Writer::create(path_, options);
+    EXPECT_TRUE(writer) << writer.error().message;
+    return std::move(*writer);
+  }
+  Reader open() {
+    auto reader = Reader::open(path_);
+    EXPECT_TRUE(reader) << reader.error().message;
+    return std::move(*reader);
+  }
+
+  fs::path path_;
+};
+
+TEST_F(RoundTrip, AnEmptyTraceIsReadable) {
+  ASSERT_TRUE(create({.start_realtime_us = 1234567}).finish());
+  const Reader reader = open();
+  EXPECT_EQ(reader.events(), 0u);
+  EXPECT_EQ(reader.chunks(), 0u);
+  EXPECT_EQ(reader.start_realtime_us(), 1234567u);
+  EXPECT_FALSE(reader.damage().truncated);
+  EXPECT_EQ(reader.damage().message, "");
+}
+
+TEST_F(RoundTrip, DictionariesKeepTheirIdsAndAreInterned) {
+  Writer writer = create();
+  const StringId op = writer.string("model/dense/MatMul");
+  EXPECT_EQ(writer.string("model/dense/MatMul"), op);
+  EXPECT_EQ(writer.string(""), StringId{});
+  const Pool pool{writer.string("GPU_0_bfc"), 0, Level::tensor, Memory::device, Framework::tensorflow};
+  const PoolId pool_id = writer.pool(pool);
+  EXPECT_EQ(writer.pool(pool), pool_id);
+  const Frame frame{writer.string("train"), writer.string("train.py"), 12, 0, {}};
+  const FrameId frame_id = writer.frame(frame);
+  const std::vector<FrameId> frames = {frame_id, frame_id};
+  const StackId stack = writer.stack(0xfeedfacefeedfaceu, frames);
+  EXPECT_NE(stack, StackId{});
+  const Site site{pool_id, 1000, op, writer.string("output"), 1, writer.string("[10,25]"), stack, 7, {}, 1};
+  const SiteId site_id = writer.site(site);
+  EXPECT_EQ(writer.site(site), site_id);
+  Site other = site;
+  other.requested = 1001;
+  EXPECT_NE(writer.site(other), site_id);
+  const Thread thread{4711, writer.string("main")};
+  EXPECT_EQ(writer.thread(thread), ThreadId{0});
+  const OpSource source{op, writer.string("model.py"), 3, {}, writer.string("dense")};
+  writer.op_source(source);
+  ASSERT_TRUE(writer.finish());
+
+  const Reader reader = open();
+  const Dictionaries& all = reader.dictionaries();
+  EXPECT_EQ(all.strings.at(std::to_underlying(op)), "model/dense/MatMul");
+  EXPECT_EQ(all.pools.at(std::to_underlying(pool_id)), pool);
+  EXPECT_EQ(all.frames.at(std::to_underlying(frame_id)), frame);
+  EXPECT_EQ(all.stacks.at(std::to_underlying(stack)), (Stack{0xfeedfacefeedfaceu, frames}));
+  EXPECT_EQ(all.sites.at(std::to_underlying(site_id)), site);
+  EXPECT_EQ(all.sites.size(), 2u);
+  EXPECT_EQ(all.threads, std::vector{thread});
+  EXPECT_EQ(all.op_sources, std::vector{source});
+}
+
+// Every event kind with values at the edges of its types.
+TEST_F(RoundTrip, EveryKindOfEventComesBackInOrder) {
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  constexpr std::int64_t kLow = std::numeric_limits<std::int64_t>::min();
+  Writer writer = create();
+  const PoolId pool = writer.pool({writer.string("p"), -1, Level::driver, Memory::pinned, Framework::cuda});
+  const SiteId site = writer.site({.pool = pool, .requested = kHuge});
+  const ThreadId thread = writer.thread({1, {}});
+  const StringId name = writer.string("n");
+  std::uint64_t seq = 5;
+  const auto at = [&] { return At{seq += 3, 1000 - seq, thread}; };
+  EXPECT_EQ(writer.alloc(at(), {site, kHuge, 0, kLow}), 0u);
+  EXPECT_EQ(writer.free(at(), pool, kHuge, kHuge), 0u);
+  EXPECT_EQ(writer.free(at(), pool, kHuge, 1), kNone);
+  const Region region{pool, kHuge, 1, true};
+  const Mark mark{MarkKind::retrace, MarkEdge::end, name, kLow, name};
+  const Tag tag{1, kHuge, Category::workspace, name, name};
+  const Stats stats{pool, 1, kHuge, 3, 4, 5, 6};
+  const Oom oom{site, kLow, true, 1, 2, kHuge, 4};
+  const DeviceSample device{-1, 1, 2, 3, 4, kHuge, 6};
+  const HostSample host{kHuge, 0};
+  const Setting setting{name, name};
+  const Lost lost{LossKind::trace_write, kHuge};
+  const Context context{3, kHuge, 2, 1};
+  const Totals totals{pool, 1, 2, 3, 4, 5, 6, 7, true, kHuge};
+  writer.append(at(), region);
+  writer.append(at(), mark);
+  writer.append(at(), tag);
+  writer.append(at(), stats);
+  writer.append(at(), oom);
+  writer.append(at(), device);
+  writer.append(at(), host);
+  writer.append(at(), setting);
+  writer.append(at(), lost);
+  writer.append(at(), context);
+  writer.append(at(), totals);
+  ASSERT_TRUE(writer.finish());
+
+  const Reader reader = open();
+  ASSERT_EQ(reader.chunks(), 1u);
+  const auto chunk = reader.chunk(0);
+  ASSERT_TRUE(chunk) << chunk.error().message;
+  const Tables& tables = chunk->tables;
+  const std::vector kinds = {EventKind::alloc,         EventKind::free_,       EventKind::free_,   EventKind::region,
+                             EventKind::mark,          EventKind::tag,         EventKind::stats,   EventKind::oom,
+                             EventKind::device_sample, EventKind::host_sample, EventKind::setting, EventKind::lost,
+                             EventKind::context,       EventKind::totals};
+  EXPECT_EQ(chunk->kind, kinds);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(chunk->seq[i], 8 + 3 * i);
+    EXPECT_EQ(chunk->time_us[i], 1000 - chunk->seq[i]);
+    EXPECT_EQ(chunk->thread[i], thread);
+  }
+  EXPECT_EQ(tables.alloc.row(0), (Alloc{site, kHuge, 0, kLow}));
+  EXPECT_EQ(tables.free.row(0), (Free{0, 0, {}, kHuge}));
+  EXPECT_EQ(tables.free.row(1), (Free{kNone, kHuge, pool, 1}));
+  EXPECT_EQ(tables.region.row(0), region);
+  EXPECT_EQ(tables.mark.row(0), mark);
+  EXPECT_EQ(tables.tag.row(0), tag);
+  EXPECT_EQ(tables.stats.row(0), stats);
+  EXPECT_EQ(tables.oom.row(0), oom);
+  EXPECT_EQ(tables.device_sample.row(0), device);
+  EXPECT_EQ(tables.host_sample.row(0), host);
+  EXPECT_EQ(tables.setting.row(0), setting);
+  EXPECT_EQ(tables.lost.row(0), lost);
+  EXPECT_EQ(tables.context.row(0), context);
+  EXPECT_EQ(tables.totals.row(0), totals);
+}
+
+// Random allocations over several chunks, some flushed early, against a plain list of what was written.
+TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
+  struct Event {
+    EventKind kind;
+    At at;
+    Alloc alloc;
+    std::uint64_t freed;
+  };
+  std::mt19937_64 random(7);
+  std::vector<Event> expected;
+  {
+    Writer writer = create();
+    const PoolId pool = writer.pool({writer.string("p"), 0, Level::tensor, Memory::device, Framework::pytorch});
+    std::vector<SiteId> sites;
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      sites.push_back(writer.site({.pool = pool, .requested = random() % 100000, .op = writer.string("op" + std::to_string(i))}));
+    }
+    std::vector<ThreadId> threads;
+    for (std::uint64_t i = 0; i < 5; ++i) threads.push_back(writer.thread({i, {}}));
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> live;  // address, ordinal
+    std::uint64_t address = 1 << 20;
+    for (std::uint64_t i = 0; i < 200000; ++i) {
+      const At at{i * 2, i / 3, threads[random() % threads.size()]};
+      if (live.size() > 100 && random() % 2 == 0) {
+        const std::size_t pick = random() % live.size();
+        EXPECT_EQ(writer.free(at, pool, live[pick].first, 0), live[pick].second);
+        expected.push_back({EventKind::free_, at, {}, live[pick].second});
+        live[pick] = live.back();
+        live.pop_back();
+      } else {
+        const Alloc alloc{sites[random() % sites.size()], address += 256 * (random() % 9 + 1), random() % 200000,
+                          static_cast<std::int64_t>(random() % 3)};
+        live.emplace_back(alloc.address, writer.alloc(at, alloc));
+        expected.push_back({EventKind::alloc, at, alloc, 0});
+      }
+      if (i % 70001 == 0) {
+        ASSERT_TRUE(writer.flush());
+      }
+    }
+    EXPECT_EQ(writer.events(), expected.size());
+    ASSERT_TRUE(writer.finish());
+    EXPECT_EQ(writer.bytes(), fs::file_size(path_));
+  }
+  const Reader reader = open();
+  EXPECT_EQ(reader.events(), expected.size());
+  EXPECT_GT(reader.chunks(), 3u);
+  std::size_t next = 0;
+  std::uint64_t allocs = 0;
+  Chunk chunk;
+  for (std::size_t c = 0; c < reader.chunks(); ++c) {
+    ASSERT_TRUE(reader.read(c, chunk));
+    EXPECT_EQ(chunk.first_event, next);
+    EXPECT_EQ(chunk.first_alloc, allocs);
+    std::size_t alloc_row = 0;
+    std::size_t free_row = 0;
+    for (std::size_t i = 0; i < chunk.kind.size(); ++i, ++next) {
+      const Event& event = expected[next];
+      ASSERT_EQ(chunk.kind[i], event.kind);
+      ASSERT_EQ(chunk.seq[i], event.at.seq);
+      ASSERT_EQ(chunk.time_us[i], event.at.time_us);
+      ASSERT_EQ(chunk.thread[i], event.at.thread);
+      if (event.kind == EventKind::alloc) {
+        ASSERT_EQ(chunk.tables.alloc.row(alloc_row++), event.alloc);
+      } else {
+        ASSERT_EQ(chunk.tables.free.alloc[free_row++], event.freed);
+      }
+    }
+    allocs += alloc_row;
+  }
+  EXPECT_EQ(next, expected.size());
+  EXPECT_EQ(reader.allocs(), allocs);
+}
+
+TEST_F(RoundTrip, AnUnfinishedFileIsReadUpToItsLastFlush) {
+  Writer writer = create();
+  const SiteId site =
+      writer.site({.pool = writer.pool({writer.string("p"), 0, Level::tensor, Memory::device, Framework::none}), .requested = 8});
+  writer.alloc({1, 1, {}}, {site, 256, 256, 0});
+  ASSERT_TRUE(writer.flush());
+  writer.alloc({2, 2, {}}, {site, 512, 256, 0});
+  const Reader reader = open();
+  EXPECT_TRUE(reader.damage().truncated);
+  EXPECT_EQ(reader.damage().message, "");
+  EXPECT_EQ(reader.events(), 1u);
+}
+
+TEST_F(RoundTrip, AnExistingFileIsNeverOverwritten) {
+  ASSERT_TRUE(create().finish());
+  const auto again = Writer::create(path_, {});
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("File exists"), std::string::npos) << again.error().message;
+}
+
+}  // namespace
+}  // namespace vramscope::trace

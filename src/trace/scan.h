@@ -1,0 +1,27 @@
+// Finds the blocks of a file: by its footer, or by walking from block to block where there is none.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/file.h"
+#include "trace/footer.h"
+
+namespace vramscope::trace {
+
+// Bytes between blocks that are no block.
+struct Gap {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Scan {
+  std::vector<IndexEntry> blocks;  // in file order, without footers
+  std::vector<Gap> gaps;
+  std::uint64_t end = 0;  // after the last whole block
+  bool complete = false;  // there is a good footer
+};
+
+Result<Scan> scan_blocks(const support::ReadFile& file);
+
+}  // namespace vramscope::trace

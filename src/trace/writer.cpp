@@ -1,0 +1,259 @@
+#include "trace/writer.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "support/file.h"
+#include "trace/block.h"
+#include "trace/chunk.h"
+#include "trace/dictionary.h"
+#include "trace/footer.h"
+#include "trace/intern.h"
+
+namespace vramscope::trace {
+namespace {
+
+using support::Buffer;
+
+constexpr std::size_t kMaxFrames = 4096;  // of one stack; the outer ones are left out
+
+struct LiveKey {
+  std::uint64_t address;
+  PoolId pool;
+  bool operator==(const LiveKey&) const = default;
+};
+struct LiveHash {
+  std::size_t operator()(const LiveKey& key) const {
+    // Addresses are multiples of an alignment: the high half of the product depends on all their bits.
+    const std::uint64_t mixed = (key.address ^ std::uint64_t{std::to_underlying(key.pool)} << 56) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+  }
+};
+
+std::uint64_t now_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+}  // namespace
+
+struct Writer::State {
+  WriterOptions options;
+  std::unique_ptr<support::Sink> sink;
+  Dictionaries all = initial_dictionaries();
+  DictionarySizes written = {0, 1, 0, 0, 0, 1, 0, 0};  // those with id 0 need no writing
+  Interner<std::string> strings{all.strings};
+  Interner<Pool> pools{all.pools};
+  Interner<Site> sites{all.sites};
+  Interner<Frame> frames{all.frames};
+  Interner<Thread> threads{all.threads};
+  Interner<OpSource> op_sources{all.op_sources};
+  tsl::robin_map<std::uint64_t, StackId> stacks;
+
+  Chunk chunk;  // not yet written
+  std::uint64_t next_event = 0;
+  std::uint64_t next_alloc = 0;
+  tsl::robin_map<LiveKey, std::uint64_t, LiveHash> live;
+
+  std::vector<IndexEntry> index;
+  std::uint64_t lost = 0;   // events that could not be written and of which the file does not know yet
+  bool tells_loss = false;  // the chunk begins with a `lost` event of ours
+  Status deferred;          // what went wrong while appending, told by the next flush
+  bool finished = false;
+
+  template <typename Row>
+  void append(const At& at, EventKind kind, auto Tables::* table, const Row& row) {
+    if (lost > 0 && chunk.kind.empty()) {
+      tells_loss = true;
+      push(at, EventKind::lost);
+      chunk.tables.lost.push({LossKind::trace_write, lost});
+    }
+    push(at, kind);
+    (chunk.tables.*table).push(row);
+    if (chunk.kind.size() < kMaxChunkEvents) return;
+    if (Status status = write_out(); !status) deferred = std::move(status);
+  }
+
+  void push(const At& at, EventKind kind) {
+    chunk.kind.push_back(kind);
+    chunk.seq.push_back(at.seq);
+    chunk.time_us.push_back(at.time_us);
+    chunk.thread.push_back(at.thread);
+    ++next_event;
+  }
+
+  void put(Buffer& out, const BlockHead& head, support::ByteSpan payload, std::vector<IndexEntry>& added) {
+    const std::size_t at = out.size();
+    put_block(out, head, payload, options.zstd_level);
+    // Read back rather than remembered, so that the index cannot differ from the file.
+    added.push_back({sink->size() + at, *take_block_head(support::ByteSpan(out).subspan(at))});
+  }
+
+  // Everything new in the dictionaries, then the chunk, by one write.
+  Status write_out() {
+    Buffer out;
+    Buffer payload;
+    std::vector<IndexEntry> added;
+    DictionarySizes now_written = written;
+    while (encode_additions(all, now_written, payload))
+      put(out, {.type = std::to_underlying(BlockType::dictionary)}, payload, added);
+    if (!chunk.kind.empty()) {
+      encode_chunk(chunk, {}, all.sites, payload);
+      put(out,
+          {.type = std::to_underlying(BlockType::events),
+           .first_event = chunk.first_event,
+           .first_alloc = chunk.first_alloc,
+           .events = static_cast<std::uint32_t>(chunk.kind.size()),
+           .allocs = static_cast<std::uint32_t>(chunk.tables.alloc.size())},
+          payload, added);
+    }
+    if (out.empty()) return {};
+    Status status = sink->append(out);
+    if (status) {
+      written = now_written;
+      index.insert(index.end(), added.begin(), added.end());
+      if (tells_loss) lost = 0;
+    } else {
+      drop_chunk();
+    }
+    start_chunk();
+    return status;
+  }
+
+  // Keeps memory bounded while the disk is full. The ordinals of its allocations stay unused.
+  void drop_chunk() {
+    lost += chunk.kind.size() - (tells_loss ? 1 : 0);
+    next_event = chunk.first_event;
+  }
+
+  void start_chunk() {
+    for_each_table(chunk.tables, [](EventKind, auto& table) {
+      for_each_column(table, [](std::uint64_t, std::string_view, std::string_view, auto& column) { column.clear(); });
+    });
+    chunk.kind.clear();
+    chunk.seq.clear();
+    chunk.time_us.clear();
+    chunk.thread.clear();
+    chunk.first_event = next_event;
+    chunk.first_alloc = next_alloc;
+    tells_loss = false;
+  }
+
+  Status write_footer() {
+    Buffer out;
+    Buffer payload;
+    std::vector<IndexEntry> added;
+    const std::uint64_t offset = sink->size();
+    std::span<const IndexEntry> rest = index;
+    do {
+      const std::size_t rows = std::min(rest.size(), kMaxIndexRows);
+      encode_footer(rest.first(rows), payload);
+      put(out, {.type = std::to_underlying(BlockType::footer)}, payload, added);
+      rest = rest.subspan(rows);
+    } while (!rest.empty());
+    put_trailer(out, offset);
+    return sink->append(out);
+  }
+};
+
+Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+Writer::~Writer() {
+  // There is nobody to tell. Whoever wants to know calls flush() or finish().
+  if (state_ != nullptr && !state_->finished) (void)state_->write_out();
+}
+
+Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOptions& options) {
+  auto file = support::AppendFile::create(path);
+  if (!file) return std::unexpected(file.error());
+  return create(std::move(*file), options);
+}
+
+Result<Writer> Writer::create(std::unique_ptr<support::Sink> sink, const WriterOptions& options) {
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->sink = std::move(sink);
+  Buffer header;
+  put_header(header, {kMajor, kMinor, options.start_realtime_us != 0 ? options.start_realtime_us : now_us()});
+  if (Status status = state->sink->append(header); !status) return std::unexpected(status.error());
+  return Writer(std::move(state));
+}
+
+StringId Writer::string(std::string_view text) {
+  if (text.empty()) return {};
+  return static_cast<StringId>(state_->strings(text.substr(0, kMaxStringBytes)));
+}
+
+PoolId Writer::pool(const Pool& pool) { return static_cast<PoolId>(state_->pools(pool)); }
+SiteId Writer::site(const Site& site) { return static_cast<SiteId>(state_->sites(site)); }
+FrameId Writer::frame(const Frame& frame) { return static_cast<FrameId>(state_->frames(frame)); }
+ThreadId Writer::thread(const Thread& thread) { return static_cast<ThreadId>(state_->threads(thread)); }
+void Writer::op_source(const OpSource& source) { state_->op_sources(source); }
+
+StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames) {
+  if (frames.empty()) return {};
+  auto& all = state_->all.stacks;
+  const auto [found, inserted] = state_->stacks.try_emplace(hash, static_cast<StackId>(all.size()));
+  if (inserted) {
+    const auto kept = frames.first(std::min(frames.size(), kMaxFrames));
+    all.push_back({hash, {kept.begin(), kept.end()}});
+  }
+  return found->second;
+}
+
+std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
+  State& state = *state_;
+  const std::uint64_t ordinal = state.next_alloc++;
+  state.live[{event.address, state.all.sites[std::to_underlying(event.site)].pool}] = ordinal;
+  state.append(at, EventKind::alloc, &Tables::alloc, event);
+  return ordinal;
+}
+
+std::uint64_t Writer::free(const At& at, PoolId pool, std::uint64_t address, std::uint64_t stream) {
+  State& state = *state_;
+  const auto found = state.live.find({address, pool});
+  const std::uint64_t ordinal = found == state.live.end() ? kNone : found->second;
+  if (ordinal != kNone) state.live.erase(found);
+  state.append(at, EventKind::free_, &Tables::free, Free{ordinal, address, pool, stream});
+  return ordinal;
+}
+
+void Writer::append(const At& at, const Region& event) { state_->append(at, EventKind::region, &Tables::region, event); }
+void Writer::append(const At& at, const Mark& event) { state_->append(at, EventKind::mark, &Tables::mark, event); }
+void Writer::append(const At& at, const Tag& event) { state_->append(at, EventKind::tag, &Tables::tag, event); }
+void Writer::append(const At& at, const Stats& event) { state_->append(at, EventKind::stats, &Tables::stats, event); }
+void Writer::append(const At& at, const Oom& event) { state_->append(at, EventKind::oom, &Tables::oom, event); }
+void Writer::append(const At& at, const DeviceSample& event) {
+  state_->append(at, EventKind::device_sample, &Tables::device_sample, event);
+}
+void Writer::append(const At& at, const HostSample& event) {
+  state_->append(at, EventKind::host_sample, &Tables::host_sample, event);
+}
+void Writer::append(const At& at, const Setting& event) { state_->append(at, EventKind::setting, &Tables::setting, event); }
+void Writer::append(const At& at, const Lost& event) { state_->append(at, EventKind::lost, &Tables::lost, event); }
+void Writer::append(const At& at, const Context& event) { state_->append(at, EventKind::context, &Tables::context, event); }
+void Writer::append(const At& at, const Totals& event) { state_->append(at, EventKind::totals, &Tables::totals, event); }
+
+Status Writer::flush() {
+  Status status = state_->write_out();
+  if (Status before = std::exchange(state_->deferred, Status{}); !before) return before;
+  return status;
+}
+
+Status Writer::finish() {
+  if (state_->finished) return {};
+  if (Status status = flush(); !status) return status;
+  if (Status status = state_->write_footer(); !status) return status;
+  state_->finished = true;
+  return {};
+}
+
+std::uint64_t Writer::events() const { return state_->next_event; }
+std::uint64_t Writer::bytes() const { return state_->sink->size(); }
+
+}  // namespace vramscope::trace
