@@ -45,9 +45,8 @@ CUresult reset_primary(CUdevice device) {
   if (driver().primary[index] != nullptr) drop_primary(index);
   driver().primary_refs[index] = 0;
   Driver& state = driver();
-  std::erase_if(state.pieces, [&](const auto& item) {
-    return item.second.kind == Piece::Kind::pooled && item.second.device == device;
-  });
+  std::erase_if(state.pieces,
+                [&](const auto& item) { return item.second.kind == Piece::Kind::pooled && item.second.device == device; });
   for (auto& [key, pool] : state.pools) {
     if (pool->device != device) continue;
     pool->used = 0;

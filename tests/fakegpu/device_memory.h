@@ -49,7 +49,7 @@ class DeviceMemory {
   int device_;
   std::uint64_t next_;
   std::uint64_t current_slab_ = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> sizes_;              // address -> size asked for
+  std::unordered_map<std::uint64_t, std::uint64_t> sizes_;  // address -> size asked for
   std::unordered_map<std::uint64_t, Slab> slabs_;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> freed_;  // rounded size -> addresses, for FAKEGPU_REUSE
 };

@@ -18,7 +18,8 @@ using namespace vramscope::capture::cuda;
 
 // Declares what the fake exports: the hook table, the queries it uses, and extra.inc.
 extern "C" {
-#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) __attribute__((visibility("default"))) CUresult symbol parameters;
+#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) \
+  __attribute__((visibility("default"))) CUresult symbol parameters;
 #define VS_QUERY(symbol, base, since, per_thread, parameters) __attribute__((visibility("default"))) CUresult symbol parameters;
 #include "capture/cuda/hooks.inc"
 #define FAKE_ENTRY(symbol, base, since, per_thread, parameters) __attribute__((visibility("default"))) CUresult symbol parameters;
@@ -28,8 +29,8 @@ extern "C" {
 namespace fakegpu {
 
 inline constexpr std::uint64_t kMiB = 1ull << 20;
-inline constexpr std::uint64_t kContextBytes = 518 * kMiB;                 // attributed to the process
-inline constexpr std::uint64_t kContextOverhead = 5 * kMiB + 640 * 1024;   // attributed to nobody
+inline constexpr std::uint64_t kContextBytes = 518 * kMiB;                // attributed to the process
+inline constexpr std::uint64_t kContextOverhead = 5 * kMiB + 640 * 1024;  // attributed to nobody
 inline constexpr std::uint64_t kPoolStep = 32 * kMiB;
 
 struct Context {
@@ -39,23 +40,23 @@ struct Context {
 };
 
 struct Pool {
-  int device;                 // -1 = host
+  int device;  // -1 = host
   std::uint64_t used = 0;
   std::uint64_t reserved = 0;
   std::uint64_t threshold = 0;
   bool dead = false;
 };
 
-struct Piece {                // any address that cuMemFree accepts
+struct Piece {  // any address that cuMemFree accepts
   enum class Kind { linear, managed, pooled, graph } kind;
   int device;
   std::uint64_t bytes;
-  Context* context;           // linear, managed
-  Pool* pool;                 // pooled
+  Context* context;  // linear, managed
+  Pool* pool;        // pooled
 };
 
-struct Physical {             // cuMemCreate
-  int device;                 // -1 = host
+struct Physical {  // cuMemCreate
+  int device;      // -1 = host
   std::uint64_t bytes;
   int refs = 1;
   int mappings = 0;
@@ -74,7 +75,7 @@ struct Stream {
 
 struct Graph {
   int device;
-  std::uint64_t bytes = 0;    // of its allocation nodes
+  std::uint64_t bytes = 0;  // of its allocation nodes
 };
 
 struct Host {
@@ -114,9 +115,9 @@ struct Driver {
 };
 
 Driver& driver();
-Context* current();                        // NULL = none
-std::vector<Context*>& context_stack();    // of the calling thread
-void destroy_context(Context* context);    // lock held
+Context* current();                      // NULL = none
+std::vector<Context*>& context_stack();  // of the calling thread
+void destroy_context(Context* context);  // lock held
 bool known_device(int device);
 
 // Stream-ordered memory, lock held.

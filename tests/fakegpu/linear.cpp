@@ -70,7 +70,9 @@ CUresult drop_array(void* array) {
   return kSuccess;
 }
 
-std::uint64_t element_bytes(std::int32_t format) { return format == 0x01 || format == 0x08 ? 1 : format == 0x20 || format == 0x03 || format == 0x0a ? 4 : 2; }
+std::uint64_t element_bytes(std::int32_t format) {
+  return format == 0x01 || format == 0x08 ? 1 : format == 0x20 || format == 0x03 || format == 0x0a ? 4 : 2;
+}
 
 std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   if ((d.flags & (kArraySparse | kArrayDeferred)) != 0) return 0;
@@ -133,13 +135,18 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   DeviceMemory& memory = driver().devices[static_cast<std::size_t>(piece.device)];
   driver().pieces.erase(found);
   switch (piece.kind) {
-    case Piece::Kind::linear: memory.release(address); break;
-    case Piece::Kind::managed: memory.give_back_range(address, round_up(piece.bytes, kSlabBytes)); break;
+    case Piece::Kind::linear:
+      memory.release(address);
+      break;
+    case Piece::Kind::managed:
+      memory.give_back_range(address, round_up(piece.bytes, kSlabBytes));
+      break;
     case Piece::Kind::pooled:
       piece.pool->used -= round_up(piece.bytes, kStepBytes);
       memory.give_back_range(address, round_up(piece.bytes, kStepBytes));
       break;
-    case Piece::Kind::graph: break;
+    case Piece::Kind::graph:
+      break;
   }
   return kSuccess;
 }

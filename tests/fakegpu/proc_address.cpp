@@ -14,7 +14,8 @@ struct Entry {
 };
 
 const Entry kEntries[] = {
-#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) {#base, since, per_thread != 0, reinterpret_cast<void*>(&symbol)},
+#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) \
+  {#base, since, per_thread != 0, reinterpret_cast<void*>(&symbol)},
 #define VS_QUERY(symbol, base, since, per_thread, parameters) {#base, since, per_thread != 0, reinterpret_cast<void*>(&symbol)},
 #include "capture/cuda/hooks.inc"
 #define FAKE_ENTRY(symbol, base, since, per_thread, parameters) {#base, since, per_thread != 0, reinterpret_cast<void*>(&symbol)},

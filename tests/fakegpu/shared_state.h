@@ -28,10 +28,10 @@ SharedState* shared_state();
 ProcessEntry* own_entry();
 bool alive(std::int32_t pid);
 
-int device_count();                                        // FAKEGPU_DEVICES, 1
-std::uint64_t device_bytes();                              // FAKEGPU_MEMORY, 8 GiB: as cuMemGetInfo reports it
+int device_count();                                            // FAKEGPU_DEVICES, 1
+std::uint64_t device_bytes();                                  // FAKEGPU_MEMORY, 8 GiB: as cuMemGetInfo reports it
 inline constexpr std::uint64_t kReservedBytes = 615ull << 20;  // NVML's total is larger by this
-std::uint64_t device_used(int device);                     // all processes, with overhead
+std::uint64_t device_used(int device);                         // all processes, with overhead
 
 std::uint64_t number_from_env(const char* name, std::uint64_t otherwise);
 

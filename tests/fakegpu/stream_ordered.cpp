@@ -179,7 +179,9 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* out) {
   const auto found = driver().pools.find(static_cast<Pool*>(pool));
   if (found == driver().pools.end() || found->second->dead) return kInvalidValue;
   const Pool& known = *found->second;
-  const std::uint64_t value = attribute == kPoolReservedCurrent ? known.reserved : attribute == kPoolUsedCurrent ? known.used : known.threshold;
+  const std::uint64_t value = attribute == kPoolReservedCurrent ? known.reserved
+                              : attribute == kPoolUsedCurrent   ? known.used
+                                                                : known.threshold;
   std::memcpy(out, &value, sizeof value);
   return kSuccess;
 }
@@ -284,13 +286,15 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned l
 CUresult cuGraphExecDestroy(CUgraphExec graph) { return drop_graph(graph); }
 CUresult cuGraphDestroy(CUgraph graph) { return drop_graph(graph); }
 
-CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode*, std::size_t, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode*, std::size_t,
+                                CUDA_MEM_ALLOC_NODE_PARAMS* params) {
   FAKE_CALL(cuGraphAddMemAllocNode);
   std::scoped_lock guard(driver().lock);
   const auto found = driver().graphs.find(static_cast<Graph*>(graph));
   if (found == driver().graphs.end() || params == nullptr) return kInvalidValue;
   found->second->bytes += round_up(params->bytes, kPoolStep);
-  params->address = driver().devices[static_cast<std::size_t>(found->second->device)].address_range(round_up(params->bytes, kSlabBytes));
+  params->address =
+      driver().devices[static_cast<std::size_t>(found->second->device)].address_range(round_up(params->bytes, kSlabBytes));
   *out = reinterpret_cast<void*>(driver().next_handle += 16);
   return kSuccess;
 }

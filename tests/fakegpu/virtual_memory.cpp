@@ -69,7 +69,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void*
   return kSuccess;
 }
 
-CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle, unsigned long long) {
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
   FAKE_CALL(cuMemMap);
   std::scoped_lock guard(driver().lock);
   const auto found = driver().physical.find(handle);
