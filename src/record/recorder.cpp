@@ -1,6 +1,7 @@
 #include "record/recorder.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -233,10 +234,11 @@ std::uint8_t find_pool(std::uint64_t key) {
 
 std::uint8_t pool(const PoolKey& key) {
   // Another thread may be claiming the next slot, for this pool or for another: look again until it is settled.
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  for (int attempt = 0; attempt < 100'000; ++attempt) {
     const std::uint8_t known = find_pool(key.key);
     if (known != kNoPool || t_state.busy != 0 || live_control() == nullptr) return known;
     recorded([&](Control& control) { claim_pool(control, key); });
+    if (attempt > 0) syscall(SYS_sched_yield);
   }
   return kNoPool;
 }

@@ -50,11 +50,13 @@ bool looks_like_text(const char* text, std::size_t bytes) {
 }
 
 // Decided by the first annotation that names an op: its first word is a small length or an address. Read through the kernel, so
-// that a layout we do not know cannot harm.
+// that a layout we do not know cannot harm. The thread's annotation is TensorFlow's own object: its first word can be read.
 Layout detect(const void* annotation) {
+  std::size_t first_word = 0;
+  memcpy(&first_word, annotation, sizeof first_word);
+  if (first_word == 0) return Layout::unknown;
   WithViews words{};
   if (!read_safely(annotation, &words, sizeof words)) return Layout::off;
-  if (words.op_size == 0) return Layout::unknown;
   if (words.op_size < kLowestAddress) return looks_like_text(words.op, words.op_size) ? Layout::views : Layout::off;
   const auto* name = reinterpret_cast<const char*>(words.op_size);
   return looks_like_text(name, 1) ? Layout::pointers : Layout::off;
