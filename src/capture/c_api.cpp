@@ -3,8 +3,12 @@
 
 #include <cstdint>
 
+#include "capture/loader.h"
+#include "capture/patch.h"
+#include "capture/tensorflow/attach.h"
 #include "capture/tensorflow/library.h"
 #include "capture/tensorflow/pools.h"
+#include "record/arena.h"
 #include "record/options.h"
 #include "record/recorder.h"
 #include "record/state.h"
@@ -92,4 +96,31 @@ VS_EXPORT int vramscope_reset_peak(const char* pool_name) {
     found = 0;
   }
   return found;
+}
+
+VS_EXPORT int vramscope_attach(const char* spool_folder, uint64_t spool_limit, const char* options, char* error,
+                               size_t error_bytes) {
+  const auto refuse = [&](const char* reason) {
+    if (error != nullptr && error_bytes > 0) capture::copy_text(error, error_bytes, reason);
+    return -1;
+  };
+  if (record::active()) return refuse("recording is already on in this process");
+  if (spool_folder == nullptr || strlen(spool_folder) >= sizeof record::g_options.spool_folder)
+    return refuse("the spool folder's name is missing or too long");
+  capture::copy_text(record::g_options.spool_folder, sizeof record::g_options.spool_folder, spool_folder);
+  record::g_options.spool_limit = spool_limit;
+  record::parse_options(options);
+  record::turn_on();
+  if (!record::active()) return refuse("the spool could not be created; is the folder writable and the disk not full?");
+  // Frameworks that are loaded later are not seen: the library comes too late to be found first.
+  if (capture::loaded_library("libtensorflow_framework.so") != nullptr && capture::tensorflow::attach_late() == 0) {
+    vramscope_detach();
+    return refuse("TensorFlow is loaded but its tables could not be changed (hardened system?); use `vramscope run`");
+  }
+  return 0;
+}
+
+VS_EXPORT void vramscope_detach(void) {
+  capture::restore();
+  record::end_recording();
 }

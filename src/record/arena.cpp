@@ -36,6 +36,7 @@ std::atomic<bool> g_off;
 std::atomic<int> g_setup_lock;
 std::atomic<std::uint64_t> g_generations;
 Path g_spool_path;
+int g_lock_file = -1;
 
 SegmentHeader* segment_at(const Control& control, std::uint32_t index) {
   return reinterpret_cast<SegmentHeader*>(control.segments + static_cast<std::size_t>(index) * spool::kSegmentBytes);
@@ -83,6 +84,7 @@ bool take_lock_file(const char* path) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
+  g_lock_file = file;
   return fcntl(file, F_SETLK, &lock) == 0;
 }
 
@@ -248,6 +250,21 @@ std::uint64_t ticks(const Control& control) { return control.use_tsc ? base::tsc
 
 void turn_off() { g_off.store(true, std::memory_order_relaxed); }
 void turn_on() { g_off.store(false, std::memory_order_relaxed); }
+
+void end_recording() {
+  turn_off();
+  Control* control = g_control.load(std::memory_order_acquire);
+  if (control == nullptr || control->generation.load(std::memory_order_acquire) == 0) return;
+  control->header->stop.store(1, std::memory_order_release);
+  // Threads that were inside a hook finish their record; the mapping stays, so that a late one does no harm.
+  const timespec moment{0, 2'000'000};
+  nanosleep(&moment, nullptr);
+  control->generation.store(0, std::memory_order_release);
+  forget_texts();
+  if (g_lock_file >= 0) close(g_lock_file);
+  g_lock_file = -1;
+}
+
 bool is_off() { return g_off.load(std::memory_order_relaxed); }
 
 Setup set_up() {

@@ -15,6 +15,8 @@ Setup set_up();
 // Nothing will be recorded in this process from now on.
 void turn_off();
 void turn_on();
+// Ends a recording that a late attach began: the collector sees the process as finished. Recording can begin again.
+void end_recording();
 bool is_off();
 
 // Gives the calling thread a fresh segment (t_state.segment, cursor), sealing the one it had. False: there is none to be had,

@@ -1,6 +1,9 @@
 #include "record/intern.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
+#include <initializer_list>
 
 namespace vramscope::record {
 
@@ -81,6 +84,15 @@ bool make_text_tables(void* (*map)(std::size_t)) {
   g_map = map;
   if (g_tables == nullptr) g_tables = static_cast<Tables*>(map(sizeof(Tables)));
   return g_tables != nullptr;
+}
+
+void forget_texts() {
+  // Private anonymous pages that are given back read as zero afterwards.
+  for (std::size_t i = 0; i < kTables; ++i)
+    for (Table* table : {&g_tables->text[i], &g_tables->alias[i]})
+      if (Entry* there = table->entries.load(std::memory_order_acquire))
+        madvise(there, entries_of(i) * sizeof(Entry), MADV_DONTNEED);
+  g_tables->next_text.store(0, std::memory_order_relaxed);
 }
 
 Lookup text_entry(std::uint64_t hash) {

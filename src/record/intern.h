@@ -9,6 +9,9 @@ namespace vramscope::record {
 // `map` gives zeroed memory that a forked child finds zeroed again: a child defines its texts anew.
 bool make_text_tables(void* (*map)(std::size_t));
 
+// Before a second recording in the same process: its spool must define every text anew.
+void forget_texts();
+
 // A table from 64-bit hashes to 32-bit values. Hashes of 64 bits are taken as identity: with a million texts the chance of one
 // collision is below 1 in 30 million.
 struct Lookup {

@@ -85,19 +85,6 @@ std::uint8_t small_dtype(std::int32_t dtype) {
   return dtype > 0 && dtype < 256 ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
 }
 
-// "[0]" for a block that has bytes is how TensorFlow says "unknown".
-std::uint32_t known_shape(const Library& library, const ShapeFunction& function, std::uint64_t requested) {
-  const std::uint32_t id = shape_id(library, function);
-  if (id == 0 || requested == 0) return id;
-  static std::atomic<std::uint32_t> unknown_shape;
-  std::uint32_t none = unknown_shape.load(std::memory_order_relaxed);
-  if (none == 0) {
-    none = record::intern("[0]", 3);
-    unknown_shape.store(none, std::memory_order_relaxed);
-  }
-  return id == none ? 0 : id;
-}
-
 }  // namespace
 
 Annotation read_annotation(const Library& library, std::uint64_t requested) {
@@ -114,14 +101,14 @@ Annotation read_annotation(const Library& library, std::uint64_t requested) {
     result.region = small_id(text_id(said.region, said.region_size));
     result.dtype = small_dtype(said.dtype);
     result.step = said.step;
-    result.shape = known_shape(library, said.shape, requested);
+    result.shape = shape_id(library, said.shape, requested);
   } else if (layout == Layout::pointers) {
     const auto& said = *static_cast<const WithPointers*>(annotation);
     result.op = record::intern(said.op);
     result.region = small_id(record::intern(said.region));
     result.dtype = small_dtype(said.dtype);
     result.step = said.step;
-    result.shape = known_shape(library, said.shape, requested);
+    result.shape = shape_id(library, said.shape, requested);
   }
   return result;
 }

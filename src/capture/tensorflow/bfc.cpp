@@ -8,7 +8,10 @@
 
 #include <cstdint>
 
+#include "capture/loader.h"
+#include "capture/patch.h"
 #include "capture/tensorflow/annotation.h"
+#include "capture/tensorflow/attach.h"
 #include "capture/tensorflow/library.h"
 #include "capture/tensorflow/pools.h"
 #include "record/recorder.h"
@@ -193,13 +196,34 @@ void on_destroy_base(const Library& real, void* self) {
 
 // The exported definitions: found before TensorFlow's own because this library is loaded first.
 #define VS_ARGUMENTS(...) __VA_ARGS__
-#define HOOK(name, result, symbol, parameters, arguments)                                                  \
-  extern "C" __attribute__((visibility("default"))) result vramscope_tf_##name parameters __asm__(symbol); \
-  extern "C" result vramscope_tf_##name parameters {                                                       \
-    using namespace vramscope::capture::tensorflow;                                                        \
-    const Library* real = library();                                                                       \
-    if (real == nullptr || real->name == nullptr) return nothing<result>();                                \
-    return on_##name(*real, VS_ARGUMENTS arguments);                                                       \
-  }
+// Two names for each: a late attach must get ours even where TensorFlow's own is found first.
+#define HOOK(name, result, symbol, parameters, arguments)                                  \
+  extern "C" __attribute__((visibility("hidden"))) result vramscope_tf_##name parameters { \
+    using namespace vramscope::capture::tensorflow;                                        \
+    const Library* real = library();                                                       \
+    if (real == nullptr || real->name == nullptr) return nothing<result>();                \
+    return on_##name(*real, VS_ARGUMENTS arguments);                                       \
+  }                                                                                        \
+  extern "C" __attribute__((visibility("default"),                                         \
+                            alias("vramscope_tf_" #name))) result vramscope_tf_exported_##name parameters __asm__(symbol);
 #include "capture/tensorflow/bfc.inc"
 #undef HOOK
+
+namespace vramscope::capture::tensorflow {
+
+int attach_late() {
+  const Library* real = library();
+  if (real == nullptr) return 0;
+  static constexpr const char* kVtables[] = {"_ZTVN3tsl12BFCAllocatorE", "_ZTVN10tensorflow15GPUBFCAllocatorE",
+                                             "_ZTVN10tensorflow27PluggableDeviceBFCAllocatorE"};
+  const Replacement replacements[] = {
+#define HOOK(name, result, symbol, parameters, arguments) \
+  {symbol, reinterpret_cast<void*>(real->name), reinterpret_cast<void*>(vramscope_tf_##name)},
+#include "capture/tensorflow/bfc.inc"
+#undef HOOK
+  };
+  return redirect(loaded_library("libtensorflow_framework.so"), kVtables, 3, replacements,
+                  sizeof replacements / sizeof replacements[0]);
+}
+
+}  // namespace vramscope::capture::tensorflow

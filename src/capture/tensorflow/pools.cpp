@@ -75,6 +75,15 @@ __attribute__((noinline, cold)) std::uint8_t make_pool(const Library& real, void
   if (totals == nullptr) return pool;
   remember(allocator);
   totals->flags.fetch_or(spool::kPoolOrderExact | spool::kPoolAttributed, std::memory_order_relaxed);
+  if (stats.in_use > 0) {
+    // In use before we came (late attach, or a forked child): counted as such, so that the running total is the allocator's.
+    const auto before = static_cast<std::uint64_t>(stats.in_use);
+    totals->before_bytes.store(before, std::memory_order_relaxed);
+    totals->live_bytes.fetch_add(before, std::memory_order_relaxed);
+    totals->peak_bytes.store(before, std::memory_order_relaxed);
+    totals->window_peak.store(before, std::memory_order_relaxed);
+    totals->flags.fetch_or(spool::kPoolSeenLate, std::memory_order_relaxed);
+  }
   if (stats.has_limit && stats.limit > 0)
     totals->limit_bytes.store(static_cast<std::uint64_t>(stats.limit), std::memory_order_relaxed);
   return pool;

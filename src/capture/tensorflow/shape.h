@@ -17,6 +17,7 @@ struct ShapeFunction {
 
 // 0 where there is none. Each kind of function (its invoker) is tried once: called, and compared with what the raw bytes say;
 // where they differ, it is called every time.
-std::uint32_t shape_id(const Library& library, const ShapeFunction& function);
+// "[0]" for a block that has bytes is how TensorFlow says "unknown": 0 as well.
+std::uint32_t shape_id(const Library& library, const ShapeFunction& function, std::uint64_t requested);
 
 }  // namespace vramscope::capture::tensorflow
