@@ -1,13 +1,12 @@
 // What was written is what is read.
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <limits>
 #include <random>
 
 #include "trace/reader.h"
+#include "trace/test_file.h"
 #include "trace/writer.h"
 
 namespace vramscope::trace {
@@ -15,28 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RoundTrip : public ::testing::Test {
- protected:
-  void SetUp() override {
-    path_ = fs::temp_directory_path() / ("vramscope-" + std::to_string(::getpid()) + "-" +
-                                         ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".vram");
-    fs::remove(path_);
-  }
-  void TearDown() override { fs::remove(path_); }
-
-  Writer create(WriterOptions options = {}) {
-    auto writer = Writer::create(path_, options);
-    EXPECT_TRUE(writer) << writer.error().message;
-    return std::move(*writer);
-  }
-  Reader open() {
-    auto reader = Reader::open(path_);
-    EXPECT_TRUE(reader) << reader.error().message;
-    return std::move(*reader);
-  }
-
-  fs::path path_;
-};
+class RoundTrip : public TestFile {};
 
 TEST_F(RoundTrip, AnEmptyTraceIsReadable) {
   ASSERT_TRUE(create({.start_realtime_us = 1234567}).finish());

@@ -1,0 +1,51 @@
+#include "support/json_text.h"
+
+#include <cstdint>
+
+namespace vramscope::support {
+
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0}; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const std::uint8_t first = byte(0);
+  if (text.empty()) return 0;
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    // Neither longer than needed nor a surrogate.
+    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
+    return follows(1) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+    return follows(1) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const char c = text.front();
+    if (length == 0) {
+      out += "\\ufffd";
+    } else if (length > 1) {
+      out += text.substr(0, length);
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f) {
+      out += "\\u00";
+      out += kHex[static_cast<std::uint8_t>(c) >> 4];
+      out += kHex[c & 15];
+    } else {
+      out += c;
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+}  // namespace vramscope::support
