@@ -1,0 +1,282 @@
+#include "capture/stacks/stacks.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+
+#include "capture/stacks/hash.h"
+#include "capture/stacks/modules.h"
+#include "capture/stacks/native_walk.h"
+#include "capture/stacks/python_code.h"
+#include "capture/stacks/python_walk.h"
+#include "capture/stacks/shared_cache.h"
+#include "capture/stacks/watches.h"
+#include "record/recorder.h"
+
+namespace vramscope::stacks {
+namespace {
+
+constexpr std::size_t kMaxPython = 192;
+constexpr std::size_t kMaxNative = 64;
+
+// Keyed by addresses (cheap), holding ids made of contents (the same in every run). All keys contain the epoch, so that raising
+// it empties all of them.
+SharedCache<2, 16> g_stacks;   // -> stack id, labels
+SharedCache<2, 15> g_frames;   // code and instruction -> code id and line, content hash
+SharedCache<2, 13> g_codes;    // code -> code id, content hash
+std::atomic<std::uint64_t> g_epoch{1};
+std::atomic<std::uint64_t> g_label_epoch{0};
+std::atomic<std::uint32_t> g_next_code{1};
+
+constexpr std::uint8_t kModeUnread = 255;
+std::atomic<std::uint8_t> g_mode{kModeUnread};
+std::atomic<bool> g_by_tables{false};
+
+void after_fork() { forget(); }
+
+// Finds "key=value" in a comma-separated list; true if the value is `wanted`.
+bool option_is(const char* options, const char* key, const char* wanted) {
+  const std::size_t key_bytes = std::strlen(key);
+  const std::size_t wanted_bytes = std::strlen(wanted);
+  for (const char* at = options; at != nullptr && *at != '\0';) {
+    if (std::strncmp(at, key, key_bytes) == 0 && at[key_bytes] == '=') {
+      const char* const value = at + key_bytes + 1;
+      if (std::strncmp(value, wanted, wanted_bytes) == 0 && (value[wanted_bytes] == ',' || value[wanted_bytes] == '\0')) return true;
+    }
+    at = std::strchr(at, ',');
+    if (at != nullptr) ++at;
+  }
+  return false;
+}
+
+[[gnu::noinline]] Mode read_mode() {
+  const char* const options = std::getenv(spool::kEnvOptions);
+  Mode mode = Mode::python;
+  if (option_is(options, "stacks", "none")) mode = Mode::none;
+  if (option_is(options, "stacks", "native")) mode = Mode::native;
+  if (option_is(options, "stacks", "both")) mode = Mode::both;
+  set_mode(mode, option_is(options, "unwind", "tables"));
+  return mode;
+}
+
+struct CodeInfo {
+  std::uint32_t id = 0;
+  std::uint64_t hash = 0;
+};
+
+CodeInfo define_code(const Python& py, const PythonFrame& frame) {
+  const PythonLayout& layout = py.layout;
+  char name[256];
+  char file[1024];
+  const std::size_t name_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_name), name, sizeof name);
+  const std::size_t file_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_file), file, sizeof file);
+  const auto first_line = peek<std::uint32_t>(frame.code + layout.code_first_line);
+  const std::uint32_t function_id = record::intern(name, name_bytes);
+  const std::uint32_t file_id = record::intern(file, file_bytes);
+  auto* const head = record::reserve(spool::RecordKind::code, sizeof(spool::CodeRecord));
+  if (head == nullptr) return {};
+  CodeInfo info{g_next_code.fetch_add(1, std::memory_order_relaxed), 0};
+  auto* const record = reinterpret_cast<spool::CodeRecord*>(head);
+  record->id = info.id;
+  record->function = function_id;
+  record->file = file_id;
+  record->first_line = first_line;
+  record::publish(head);
+  info.hash = hash_bytes(file, file_bytes, hash_bytes(name, name_bytes, first_line));
+  return info;
+}
+
+struct FrameInfo {
+  std::uint32_t code = 0;
+  std::uint32_t line = 0;
+  std::uint64_t hash = 0;
+};
+
+FrameInfo frame_info(const Python& py, const PythonFrame& frame, std::uint64_t epoch) {
+  const std::uint64_t code_key = fold(frame.code ^ kHash0, frame.identity ^ epoch ^ kHash1);
+  const std::uint64_t key = fold(code_key, frame.instr ^ kHash2);
+  decltype(g_frames)::Entry known;
+  if (g_frames.find(key, known)) {
+    return {static_cast<std::uint32_t>(known.value[0] >> 32), static_cast<std::uint32_t>(known.value[0]), known.value[1]};
+  }
+  CodeInfo code;
+  decltype(g_codes)::Entry known_code;
+  if (g_codes.find(code_key, known_code)) {
+    code = {static_cast<std::uint32_t>(known_code.value[0]), known_code.value[1]};
+  } else {
+    code = define_code(py, frame);
+    if (code.id == 0) return {};
+    g_codes.put(code_key, {{code.id, code.hash}});
+  }
+  const std::uint32_t line = line_at(py.layout, frame.code, instruction_offset(py, frame));
+  const FrameInfo info{code.id, line, fold(code.hash ^ kHash1, line ^ kHash0)};
+  g_frames.put(key, {{(std::uint64_t{info.code} << 32) | info.line, info.hash}});
+  return info;
+}
+
+// The record's frames are filled in place, after the hash is known: collected on this stack first.
+struct Collected {
+  spool::Frame frames[kMaxNative + kMaxPython];
+  std::uint32_t count = 0;
+  std::uint32_t truncated = 0;
+  std::uint64_t hash = kHash2;
+  bool whole = true;   // false: something could not be defined
+
+  void add(const spool::Frame& frame, std::uint64_t frame_hash) {
+    frames[count++] = frame;
+    hash = chain(hash, frame_hash);
+  }
+};
+
+bool write_stack(const Collected& stack) {
+  const std::size_t bytes = sizeof(spool::StackRecord) + stack.count * sizeof(spool::Frame);
+  auto* const head = record::reserve(spool::RecordKind::stack, bytes);
+  if (head == nullptr) return false;
+  auto* const record = reinterpret_cast<spool::StackRecord*>(head);
+  record->id = stack.hash;
+  record->count = stack.count;
+  record->truncated = stack.truncated;
+  std::memcpy(record + 1, stack.frames, stack.count * sizeof(spool::Frame));
+  record::publish(head);
+  return true;
+}
+
+Snapshot unpack(const decltype(g_stacks)::Entry& entry) {
+  Snapshot out;
+  out.id = entry.value[0];
+  out.layer = static_cast<std::uint32_t>(entry.value[1]) & 0xffffff;
+  out.op = static_cast<std::uint32_t>(entry.value[1] >> 24) & 0xffffff;
+  out.phase = static_cast<Phase>((entry.value[1] >> 48) & 0xff);
+  out.has_frames = ((entry.value[1] >> 56) & 1) != 0;
+  return out;
+}
+
+std::uint64_t pack_labels(const Labels& labels, bool has_frames) {
+  const std::uint64_t layer = labels.layer < (1u << 24) ? labels.layer : 0;
+  const std::uint64_t op = labels.op < (1u << 24) ? labels.op : 0;
+  return layer | (op << 24) | (std::uint64_t{static_cast<std::uint8_t>(labels.phase)} << 48) | (std::uint64_t{has_frames} << 56);
+}
+
+struct Wanted {
+  bool python_frames;
+  bool native_frames;
+  bool labels;
+};
+
+[[gnu::noinline]] Snapshot define(const Python* py, const Wanted& wanted, const std::uint64_t* native, std::size_t native_count,
+                                  std::uint64_t key, std::uint64_t epoch) {
+  Collected stack;
+  for (std::size_t i = 0; i < native_count; ++i) {
+    const std::uint64_t hash = native_hash(native[i]);
+    if (hash == 0) break;   // not code: the walk went astray here
+    stack.add({0, 0, native[i]}, hash);
+  }
+  LabelReader labels;
+  bool has_frames = false;
+  if (py != nullptr) {
+    walk_python(*py, [&](const PythonFrame& frame) {
+      has_frames = true;
+      if (wanted.labels) labels.add(py->layout, frame);
+      if (!wanted.python_frames) return true;
+      if (stack.count == kMaxPython + kMaxNative) {
+        ++stack.truncated;
+        return true;
+      }
+      const FrameInfo info = frame_info(*py, frame, epoch);
+      if (info.code == 0) stack.whole = false;
+      stack.add({info.code, info.line, 0}, info.hash);
+      return true;
+    });
+  }
+  decltype(g_stacks)::Entry entry{{0, pack_labels(labels.finish(), has_frames)}};
+  if (stack.count != 0 && stack.whole) {
+    if (!write_stack(stack)) return unpack(entry);
+    entry.value[0] = stack.hash;
+  }
+  if (stack.whole) g_stacks.put(key, entry);
+  return unpack(entry);
+}
+
+}  // namespace
+
+const char* phase_name(Phase phase) {
+  static constexpr const char* kNames[] = {"", "input", "forward", "backward", "optimizer", "save", "compile"};
+  static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Phase::kCount));
+  return phase < Phase::kCount ? kNames[static_cast<std::size_t>(phase)] : "";
+}
+
+Mode mode() {
+  const std::uint8_t mode = g_mode.load(std::memory_order_relaxed);
+  return __builtin_expect(mode != kModeUnread, 1) ? static_cast<Mode>(mode) : read_mode();
+}
+
+void set_mode(Mode mode, bool unwind_by_tables) {
+  static std::atomic<bool> registered{false};
+  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork);
+  g_by_tables.store(unwind_by_tables, std::memory_order_relaxed);
+  g_mode.store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+}
+
+void forget() {
+  g_epoch.fetch_add(1, std::memory_order_relaxed);
+  forget_modules();
+}
+
+void forget_labels() { g_label_epoch.fetch_add(1, std::memory_order_relaxed); }
+
+std::uint64_t capture() { return mode() == Mode::none ? 0 : snapshot().id; }
+
+Snapshot snapshot() {
+  const Mode how = mode();
+  const Wanted wanted{how == Mode::python || how == Mode::both, how == Mode::native || how == Mode::both,
+                      g_watches.load(std::memory_order_relaxed) != 0};
+  const Python* const py = wanted.python_frames || wanted.labels ? python() : nullptr;
+  const std::uint64_t epoch = g_epoch.load(std::memory_order_relaxed);
+  std::uint64_t key = fold(epoch ^ kHash0, g_label_epoch.load(std::memory_order_relaxed) ^ kHash1);
+  std::size_t frames = 0;
+  if (py != nullptr) {
+    const PythonLayout& layout = py->layout;
+    const WalkEnd end = walk_python(*py, [&](const PythonFrame& frame) {
+      key = chain(key, fold(frame.code ^ kHash1, frame.instr ^ kHash2) ^ (frame.identity + layer_object(layout, frame)));
+      ++frames;
+      return true;
+    });
+    if (__builtin_expect(end == WalkEnd::broken, 0)) {
+      give_up_python("a Python frame does not look like one");
+      return {};
+    }
+  }
+  std::uint64_t native[kMaxNative];
+  std::size_t native_count = 0;
+  if (wanted.native_frames) {
+    NativeLimits limits;
+    if (frames != 0 && wanted.python_frames) limits = {py->text_begin, py->text_end};
+    native_count = g_by_tables.load(std::memory_order_relaxed) ? walk_unwind_tables(native, kMaxNative, limits)
+                                                               : walk_frame_pointers(native, kMaxNative, limits);
+    for (std::size_t i = 0; i < native_count; ++i) key = chain(key, fold(native[i] ^ kHash1, kHash2));
+  }
+  if (frames == 0 && native_count == 0) return {};
+  key = fold(key, kHash1);
+  decltype(g_stacks)::Entry entry;
+  if (__builtin_expect(g_stacks.find(key, entry), 1)) return unpack(entry);
+  return define(frames != 0 ? py : nullptr, wanted, native, native_count, key, epoch);
+}
+
+bool verify(const std::uint64_t* codes, const std::uint32_t* lines, std::size_t count) {
+  const Python* const py = python();
+  if (py == nullptr) return false;
+  std::size_t at = 0;
+  bool same = true;
+  const WalkEnd end = walk_python(*py, [&](const PythonFrame& frame) {
+    same = at < count && codes[at] == frame.code &&
+           (at == 0 || lines[at] == line_at(py->layout, frame.code, instruction_offset(*py, frame)));
+    ++at;
+    return same;
+  });
+  if (end == WalkEnd::whole && same && at == count) return true;
+  give_up_python("the Python frames found differ from those that Python reports");
+  return false;
+}
+
+}  // namespace vramscope::stacks

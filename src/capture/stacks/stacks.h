@@ -1,0 +1,66 @@
+// The calling thread's stack, as an id that fits into an event, and what the stack says about the event.
+//
+// Python frames are read straight from the interpreter's own structures, without its lock and without touching a reference
+// count: a thread may read its own frames at any time. Native frames come from frame pointers, or from the C++ unwinder on
+// request. A stack is defined in the spool at first sight; afterwards it costs one walk, one hash and one table look-up.
+// Nothing here allocates, locks, waits or crashes: memory is touched only where it is known to be readable, and a frame layout
+// that does not fit switches Python stacks off with one line on stderr.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vramscope::stacks {
+
+enum class Mode : std::uint8_t { none, python, native, both };
+
+// What the frames say beside their place in the program. Zero = nothing.
+enum class Phase : std::uint8_t { none = 0, input, forward, backward, optimizer, save, compile, kCount };
+const char* phase_name(Phase phase);
+
+struct Snapshot {
+  std::uint64_t id = 0;       // for AllocEvent::stack; 0 = none
+  std::uint32_t layer = 0;    // string id of the innermost network layer whose call is on the stack
+  std::uint32_t op = 0;       // string id of a told piece of plumbing (see Role::op)
+  Phase phase = Phase::none;
+  bool has_frames = false;    // false: a thread without Python frames, labels must come from elsewhere
+};
+
+// Id of the current stack. 0 = none: switched off, not a Python thread, nothing recorded. Call with the recorder active.
+std::uint64_t capture();
+// The same, with labels. Labels are found even where stacks are off (then id is 0).
+Snapshot snapshot();
+
+// Default: VRAMSCOPE_OPTIONS ("stacks=python|native|both|none", "unwind=frames|tables"), else python.
+Mode mode();
+void set_mode(Mode mode, bool unwind_by_tables);
+
+// Everything has to be defined again: a new spool began. (A fork is noticed without help.)
+void forget();
+
+// What a code object means when it is on the stack. Told by the Python side, which keeps the code object alive.
+enum class Role : std::uint8_t {
+  none = 0,
+  layer_call,   // a method whose first argument is a network layer (name_object)
+  phase,        // value: Phase
+  recompute,    // layers below it run again inside backward
+  op,           // text: name of the plumbing at work
+};
+struct Watch {
+  std::uint64_t code = 0;      // address of the code object
+  Role role = Role::none;
+  Phase phase = Phase::none;
+  bool self_in_cell = false;   // layer_call: the first argument is captured by an inner function
+  const char* text = nullptr;
+};
+// False when the table is full or Python frames cannot be read.
+bool watch(const Watch& entry);
+// Name of a network layer, by the address of its Python object. forget_labels() makes stacks already seen take it up.
+void name_object(std::uint64_t object, const char* name);
+void forget_labels();
+
+// Compares the walker with a stack that Python itself described, innermost frame first, taken in the calling thread by the
+// caller of this function. False (and Python stacks off, with one line on stderr) if they differ.
+bool verify(const std::uint64_t* codes, const std::uint32_t* lines, std::size_t count);
+
+}  // namespace vramscope::stacks

@@ -1,0 +1,98 @@
+#include "capture/stacks/watches.h"
+
+#include "capture/stacks/shared_cache.h"
+#include "record/recorder.h"
+
+namespace vramscope::stacks {
+
+LayerCall g_layer_calls[kMaxLayerCalls];
+std::atomic<std::uint32_t> g_watches{0};
+
+namespace {
+
+struct Watched {
+  std::uint64_t code;
+  Role role;
+  Phase phase;
+  std::uint32_t text;
+};
+constexpr std::uint32_t kMaxWatches = 64;
+Watched g_watched[kMaxWatches];
+std::atomic<bool> g_adding{false};
+
+SharedCache<1, 14> g_objects;   // address of a layer -> string id of its name
+
+std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, kHash1); }
+
+const Watched* find(std::uint64_t code) {
+  const std::uint32_t count = g_watches.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (g_watched[i].code == code) return &g_watched[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool watch(const Watch& entry) {
+  if (entry.code == 0 || g_adding.exchange(true, std::memory_order_acquire)) return false;
+  bool done = false;
+  const std::uint32_t slot = g_watches.load(std::memory_order_relaxed);
+  if (find(entry.code) != nullptr) {
+    done = true;
+  } else if (slot < kMaxWatches) {
+    g_watched[slot] = {entry.code, entry.role, entry.phase, record::intern(entry.text)};
+    g_watches.store(slot + 1, std::memory_order_release);
+    done = true;
+  }
+  if (done && entry.role == Role::layer_call) {
+    done = false;
+    for (LayerCall& call : g_layer_calls) {
+      const std::uint64_t there = call.code.load(std::memory_order_relaxed);
+      if (there != 0 && there != entry.code) continue;
+      call.self_in_cell.store(entry.self_in_cell, std::memory_order_relaxed);
+      call.code.store(entry.code, std::memory_order_release);
+      done = true;
+      break;
+    }
+  }
+  g_adding.store(false, std::memory_order_release);
+  return done;
+}
+
+void name_object(std::uint64_t object, const char* name) { g_objects.put(object_key(object), {{record::intern(name)}}); }
+
+void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
+  const Watched* const watched = find(frame.code);
+  if (watched == nullptr) return;
+  switch (watched->role) {
+    case Role::layer_call:
+      if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
+      if (labels_.layer == 0) {
+        decltype(g_objects)::Entry entry;
+        if (g_objects.find(object_key(layer_object(layout, frame)), entry)) labels_.layer = static_cast<std::uint32_t>(entry.value[0]);
+      }
+      break;
+    case Role::phase:
+      // The innermost one counts: Lightning runs forward and backward inside optimizer.step(closure).
+      if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = watched->phase;
+      phase_told_ = true;
+      break;
+    case Role::recompute:
+      if (!phase_told_) recompute_ = true;
+      if (labels_.op == 0) labels_.op = watched->text;
+      break;
+    case Role::op:
+      if (labels_.op == 0) labels_.op = watched->text;
+      break;
+    case Role::none: break;
+  }
+}
+
+Labels LabelReader::finish() const {
+  Labels labels = labels_;
+  if (recompute_) labels.phase = Phase::backward;
+  return labels;
+}
+
+}  // namespace vramscope::stacks

@@ -1,0 +1,53 @@
+// What certain code objects and network layers mean: told once by the Python side, looked up when a new stack is defined.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "capture/stacks/python_walk.h"
+#include "capture/stacks/stacks.h"
+
+namespace vramscope::stacks {
+
+struct LayerCall {
+  std::atomic<std::uint64_t> code;
+  std::atomic<bool> self_in_cell;
+};
+inline constexpr int kMaxLayerCalls = 2;
+extern LayerCall g_layer_calls[kMaxLayerCalls];
+extern std::atomic<std::uint32_t> g_watches;   // how many; 0 = no labels wanted
+
+// Address of the layer whose call this frame is, 0 for any other frame. Part of a stack's key, so on the hot path.
+inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame& frame) {
+  for (const LayerCall& call : g_layer_calls) {
+    if (__builtin_expect(frame.code != call.code.load(std::memory_order_relaxed), 1)) continue;
+    if (!readable(frame.frame + layout.frame_locals, 8)) return 0;
+    std::uint64_t object = peek<std::uint64_t>(frame.frame + layout.frame_locals) & layout.pointer_mask;
+    if (call.self_in_cell.load(std::memory_order_relaxed)) {
+      const std::uint64_t contents = object + layout.object_type + 8;   // PyCellObject
+      object = readable(contents, 8) ? peek<std::uint64_t>(contents) : 0;
+    }
+    return object;
+  }
+  return 0;
+}
+
+struct Labels {
+  std::uint32_t layer = 0;
+  std::uint32_t op = 0;
+  Phase phase = Phase::none;
+};
+
+// Takes the frames of one stack, innermost first.
+class LabelReader {
+ public:
+  void add(const PythonLayout& layout, const PythonFrame& frame);
+  Labels finish() const;
+
+ private:
+  Labels labels_;
+  bool recompute_ = false;
+  bool phase_told_ = false;
+};
+
+}  // namespace vramscope::stacks
