@@ -36,6 +36,7 @@ void parse_options(const char* text) {
   if (text == nullptr) return;
   g_options.python_stacks = has_word(text, "stacks=python") || has_word(text, "stacks=both");
   g_options.native_stacks = has_word(text, "stacks=native") || has_word(text, "stacks=both");
+  g_options.unwind_tables = has_word(text, "unwind=tables");
 }
 
 void read_environment() {

@@ -12,6 +12,7 @@ struct Options {
   bool use_tsc;
   bool python_stacks;
   bool native_stacks;
+  bool unwind_tables;  // native stacks by unwind tables: exact, but about 200 ns a frame
 };
 
 extern Options g_options;

@@ -22,6 +22,7 @@ constexpr std::uint32_t kMaxModules = 4096;
 Module g_modules[kMaxModules];
 std::atomic<std::uint32_t> g_count{0};
 std::atomic<bool> g_refreshing{false};
+std::atomic<std::uint64_t> g_generation{0};   // of the spool in which they are defined
 
 const Module* find(std::uint64_t address) {
   // Newest first: a library that was unloaded may have left its place to another one.
@@ -109,7 +110,8 @@ int add_module(dl_phdr_info* info, std::size_t, void*) {
 
 }  // namespace
 
-std::uint64_t native_hash(std::uint64_t address) {
+std::uint64_t native_hash(std::uint64_t address, std::uint64_t generation) {
+  if (g_generation.exchange(generation, std::memory_order_relaxed) != generation) g_count.store(0, std::memory_order_release);
   const Module* module = find(address);
   if (module == nullptr && !g_refreshing.exchange(true, std::memory_order_acquire)) {
     dl_iterate_phdr(add_module, nullptr);
@@ -118,7 +120,5 @@ std::uint64_t native_hash(std::uint64_t address) {
   }
   return module == nullptr ? 0 : fold(module->hash ^ kHash1, (address - module->base) ^ kHash0);
 }
-
-void forget_modules() { g_count.store(0, std::memory_order_release); }
 
 }  // namespace vramscope::stacks

@@ -7,6 +7,8 @@
 #include <link.h>
 #include <unistd.h>
 
+#include "base/glibc.h"
+#include "capture/loader.h"
 #include "capture/stacks/readable.h"
 
 namespace vramscope::stacks {
@@ -133,8 +135,8 @@ std::size_t walk_unwind_tables(std::uint64_t* out, std::size_t capacity, const N
   if (walk == nullptr) {
     void* const library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return walk_frame_pointers(out, capacity, limits);
-    get_ip.store(reinterpret_cast<GetIp>(dlsym(library, "_Unwind_GetIP")), std::memory_order_relaxed);
-    walk = reinterpret_cast<Backtrace>(dlsym(library, "_Unwind_Backtrace"));
+    get_ip.store(reinterpret_cast<GetIp>(capture::real_dlsym(library, "_Unwind_GetIP")), std::memory_order_relaxed);
+    walk = reinterpret_cast<Backtrace>(capture::real_dlsym(library, "_Unwind_Backtrace"));
     if (walk == nullptr || get_ip.load(std::memory_order_relaxed) == nullptr) return walk_frame_pointers(out, capacity, limits);
     backtrace.store(walk, std::memory_order_release);
   }

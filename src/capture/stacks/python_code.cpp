@@ -1,5 +1,7 @@
 #include "capture/stacks/python_code.h"
 
+#include <initializer_list>
+
 #include "capture/stacks/readable.h"
 
 namespace vramscope::stacks {
@@ -156,9 +158,9 @@ bool learn_text_state(PythonLayout& layout, std::uint64_t ascii_text) {
     if (peek<signed char>(data + i) < ' ') return false;
   }
   const auto state = peek<std::uint32_t>(ascii_text + layout.text_state);
-  for (const std::uint16_t shift : {2, 8, 16}) {
+  for (const unsigned shift : {2u, 8u, 16u}) {
     if (((state >> shift) & 31) == kAsciiState) {
-      layout.text_kind_shift = shift;
+      layout.text_kind_shift = static_cast<std::uint16_t>(shift);
       return true;
     }
   }

@@ -50,6 +50,7 @@ constexpr PythonLayout python_312() {
   layout.frame_code = 0;
   layout.frame_owner = 70;
   layout.code_first_line = 68;
+  layout.code_version = 92;
   layout.code_instructions = 192;
   layout.text_ascii_data = 40;
   layout.text_wide_data = 56;
@@ -110,6 +111,7 @@ bool from_debug_offsets(int minor, const void* runtime, PythonLayout& out) {
   layout.text_length = words.field(at.text, 2);
   layout.text_ascii_data = words.field(at.text, 3);
   layout.text_wide_data = static_cast<std::uint16_t>(layout.text_ascii_data + 16);
+  if (minor == 13) layout.code_version = 92;   // not among the offsets
   if (minor >= 14) {
     layout.pointer_mask = ~std::uint64_t{3};
     if (free_threaded) {

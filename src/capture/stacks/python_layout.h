@@ -33,6 +33,7 @@ struct PythonLayout {
   std::uint16_t code_instructions = 0;
   std::uint16_t code_tlbc = 0;
   std::uint16_t code_bytes = 0;       // how much of a code object is read
+  std::uint16_t code_version = 0;     // 3.12 and 3.13: a number that no other code object ever had; 0 = none
 
   std::uint16_t object_type = 8;
   std::uint16_t bytes_size = 16;

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "capture/loader.h"
 #include "capture/stacks/python_code.h"
 #include "record/recorder.h"
 
@@ -18,7 +19,7 @@ Python g_python;
 
 template <typename Function>
 Function symbol(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  return reinterpret_cast<Function>(capture::real_dlsym(RTLD_DEFAULT, name));
 }
 
 struct TextRange {
@@ -54,7 +55,7 @@ State look() {
   const auto version = symbol<const char* (*)()>("Py_GetVersion");
   const auto initialized = symbol<int (*)()>("Py_IsInitialized");
   const auto thread_state = symbol<void* (*)()>("PyGILState_GetThisThreadState");
-  const auto code_type = reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "PyCode_Type"));
+  const auto code_type = symbol<std::uint64_t>("PyCode_Type");
   if (version == nullptr || initialized == nullptr || thread_state == nullptr || code_type == 0 || initialized() == 0) return kLooking;
 
   int major = 0;
@@ -62,7 +63,7 @@ State look() {
   Python py;
   py.code_type = code_type;
   py.thread_state = thread_state;
-  if (!parse_version(version(), major, minor) || !python_layout(major, minor, dlsym(RTLD_DEFAULT, "_PyRuntime"), py.layout)) {
+  if (!parse_version(version(), major, minor) || !python_layout(major, minor, symbol<void*>("_PyRuntime"), py.layout)) {
     give_up_python("this version of Python is not known");
     return kOff;
   }

@@ -27,8 +27,7 @@ struct PythonFrame {
   std::uint64_t code = 0;
   std::uint64_t instr = 0;      // pointer or offset, as the layout says
   std::uint64_t frame = 0;
-  // Of the code object's parts: tells a new code object from an old one at the same address.
-  std::uint64_t identity = 0;
+  std::uint64_t identity = 0;   // tells a new code object from a dead one at the same address
 };
 
 // The interpreter of this process once its layout is verified, else NULL. The first calls look for it.
@@ -46,6 +45,61 @@ inline std::uint64_t first_frame(const Python& py) {
   return readable(at, 8) ? peek<std::uint64_t>(at) : 0;
 }
 
+// Bytes by their number, the first and the last eight, where what differs usually lies. Reads whole aligned words of the object's
+// own memory, so it may see bytes behind the end: then equal contents may look different, never the reverse.
+inline std::uint64_t bytes_identity(std::uint64_t data, std::uint64_t bytes) {
+  const std::uint64_t last = data + ((bytes - 1) & ~std::uint64_t{7});
+  if (bytes - 1 >= (1u << 24) || !readable(data, 8) || !readable(last, 8)) return bytes;
+  return chain(peek<std::uint64_t>(data) ^ (bytes << 56), peek<std::uint64_t>(last));
+}
+
+struct TextIdentity {
+  std::uint64_t hash = 0;
+  char first = '\0';
+};
+
+inline TextIdentity text_identity(const PythonLayout& layout, std::uint64_t text) {
+  if (!readable(text, layout.text_wide_data)) return {};
+  const std::uint32_t state = peek<std::uint32_t>(text + layout.text_state) >> layout.text_kind_shift;
+  const std::uint64_t data = text + ((state & 16) != 0 ? layout.text_ascii_data : layout.text_wide_data);
+  const std::uint64_t bytes = peek<std::uint64_t>(text + layout.text_length) * (state & 7);
+  return {bytes_identity(data, bytes), readable(data, 1) ? peek<char>(data) : '\0'};
+}
+
+// Dead code objects leave their address, and often those of all their parts, to the next ones, so that pointers alone do not
+// tell them apart. Python 3.12 numbers them. Before, the file name is looked at (frames share it, so it is at hand), and the other
+// parts too where the code was made at run time: its file is "<...>", as in exec.
+class CodeIdentity {
+ public:
+  explicit CodeIdentity(const PythonLayout& layout) : layout_(layout) {}
+
+  std::uint64_t of(std::uint64_t code) {
+    if (layout_.code_version != 0) {
+      const std::uint32_t version = peek<std::uint32_t>(code + layout_.code_version);
+      if (version != 0) return version;
+    }
+    const std::uint64_t file = peek<std::uint64_t>(code + layout_.code_file);
+    const std::uint64_t name = peek<std::uint64_t>(code + layout_.code_name);
+    const std::uint64_t lines = peek<std::uint64_t>(code + layout_.code_lines);
+    if (file != last_file_) {
+      last_file_ = file;
+      last_ = text_identity(layout_, file);
+    }
+    std::uint64_t identity = last_.hash + name + 3 * lines +
+                             (std::uint64_t{peek<std::uint32_t>(code + layout_.code_first_line)} << 40);
+    if (__builtin_expect(last_.first == '<' && readable(lines, layout_.bytes_data), 0)) {
+      identity += 3 * text_identity(layout_, name).hash +
+                  5 * bytes_identity(lines + layout_.bytes_data, peek<std::uint64_t>(lines + layout_.bytes_size));
+    }
+    return identity;
+  }
+
+ private:
+  const PythonLayout& layout_;
+  std::uint64_t last_file_ = 0;
+  TextIdentity last_;
+};
+
 enum class WalkEnd : std::uint8_t { whole, limit, broken };
 
 // Calls visit(PythonFrame) for each frame, innermost first, until it returns false.
@@ -55,6 +109,7 @@ inline WalkEnd walk_python(const Python& py, Visit&& visit) {
   constexpr unsigned kMaxHops = 20000;   // a chain that bites its own tail
   constexpr std::uint8_t kFirstForeignOwner = 3;
   constexpr std::size_t kFrameBytes = 128;
+  CodeIdentity identities(layout);
   std::uint64_t frame = first_frame(py);
   for (unsigned hops = 0; frame != 0; ++hops) {
     if (hops == kMaxHops || (frame & 7) != 0 || !readable(frame, kFrameBytes)) return WalkEnd::broken;
@@ -72,8 +127,7 @@ inline WalkEnd walk_python(const Python& py, Visit&& visit) {
     }
     out.instr = layout.instr == InstrKind::pointer ? peek<std::uint64_t>(frame + layout.frame_instr)
                                                    : peek<std::uint32_t>(frame + layout.frame_instr);
-    out.identity = peek<std::uint64_t>(out.code + layout.code_name) + 3 * peek<std::uint64_t>(out.code + layout.code_lines) +
-                   (std::uint64_t{peek<std::uint32_t>(out.code + layout.code_first_line)} << 40);
+    out.identity = identities.of(out.code);
     if (!visit(out)) return WalkEnd::limit;
     frame = previous;
   }

@@ -1,9 +1,7 @@
 #include "capture/stacks/stacks.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <pthread.h>
 
 #include "capture/stacks/hash.h"
 #include "capture/stacks/modules.h"
@@ -12,6 +10,7 @@
 #include "capture/stacks/python_walk.h"
 #include "capture/stacks/shared_cache.h"
 #include "capture/stacks/watches.h"
+#include "record/options.h"
 #include "record/recorder.h"
 
 namespace vramscope::stacks {
@@ -20,45 +19,13 @@ namespace {
 constexpr std::size_t kMaxPython = 192;
 constexpr std::size_t kMaxNative = 64;
 
-// Keyed by addresses (cheap), holding ids made of contents (the same in every run). All keys contain the epoch, so that raising
-// it empties all of them.
+// Keyed by addresses (cheap), holding ids made of contents (the same in every run). All keys contain the spool's generation, so
+// that a new spool, after a fork or a new attach, finds them empty.
 SharedCache<2, 16> g_stacks;   // -> stack id, labels
 SharedCache<2, 15> g_frames;   // code and instruction -> code id and line, content hash
 SharedCache<2, 13> g_codes;    // code -> code id, content hash
-std::atomic<std::uint64_t> g_epoch{1};
 std::atomic<std::uint64_t> g_label_epoch{0};
 std::atomic<std::uint32_t> g_next_code{1};
-
-constexpr std::uint8_t kModeUnread = 255;
-std::atomic<std::uint8_t> g_mode{kModeUnread};
-std::atomic<bool> g_by_tables{false};
-
-void after_fork() { forget(); }
-
-// Finds "key=value" in a comma-separated list; true if the value is `wanted`.
-bool option_is(const char* options, const char* key, const char* wanted) {
-  const std::size_t key_bytes = std::strlen(key);
-  const std::size_t wanted_bytes = std::strlen(wanted);
-  for (const char* at = options; at != nullptr && *at != '\0';) {
-    if (std::strncmp(at, key, key_bytes) == 0 && at[key_bytes] == '=') {
-      const char* const value = at + key_bytes + 1;
-      if (std::strncmp(value, wanted, wanted_bytes) == 0 && (value[wanted_bytes] == ',' || value[wanted_bytes] == '\0')) return true;
-    }
-    at = std::strchr(at, ',');
-    if (at != nullptr) ++at;
-  }
-  return false;
-}
-
-[[gnu::noinline]] Mode read_mode() {
-  const char* const options = std::getenv(spool::kEnvOptions);
-  Mode mode = Mode::python;
-  if (option_is(options, "stacks", "none")) mode = Mode::none;
-  if (option_is(options, "stacks", "native")) mode = Mode::native;
-  if (option_is(options, "stacks", "both")) mode = Mode::both;
-  set_mode(mode, option_is(options, "unwind", "tables"));
-  return mode;
-}
 
 struct CodeInfo {
   std::uint32_t id = 0;
@@ -168,7 +135,7 @@ struct Wanted {
                                   std::uint64_t key, std::uint64_t epoch) {
   Collected stack;
   for (std::size_t i = 0; i < native_count; ++i) {
-    const std::uint64_t hash = native_hash(native[i]);
+    const std::uint64_t hash = native_hash(native[i], epoch);
     if (hash == 0) break;   // not code: the walk went astray here
     stack.add({0, 0, native[i]}, hash);
   }
@@ -207,20 +174,9 @@ const char* phase_name(Phase phase) {
 }
 
 Mode mode() {
-  const std::uint8_t mode = g_mode.load(std::memory_order_relaxed);
-  return __builtin_expect(mode != kModeUnread, 1) ? static_cast<Mode>(mode) : read_mode();
-}
-
-void set_mode(Mode mode, bool unwind_by_tables) {
-  static std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork);
-  g_by_tables.store(unwind_by_tables, std::memory_order_relaxed);
-  g_mode.store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
-}
-
-void forget() {
-  g_epoch.fetch_add(1, std::memory_order_relaxed);
-  forget_modules();
+  const record::Options& options = record::g_options;
+  if (options.python_stacks) return options.native_stacks ? Mode::both : Mode::python;
+  return options.native_stacks ? Mode::native : Mode::none;
 }
 
 void forget_labels() { g_label_epoch.fetch_add(1, std::memory_order_relaxed); }
@@ -232,7 +188,7 @@ Snapshot snapshot() {
   const Wanted wanted{how == Mode::python || how == Mode::both, how == Mode::native || how == Mode::both,
                       g_watches.load(std::memory_order_relaxed) != 0};
   const Python* const py = wanted.python_frames || wanted.labels ? python() : nullptr;
-  const std::uint64_t epoch = g_epoch.load(std::memory_order_relaxed);
+  const std::uint64_t epoch = spool_generation();
   std::uint64_t key = fold(epoch ^ kHash0, g_label_epoch.load(std::memory_order_relaxed) ^ kHash1);
   std::size_t frames = 0;
   if (py != nullptr) {
@@ -252,7 +208,7 @@ Snapshot snapshot() {
   if (wanted.native_frames) {
     NativeLimits limits;
     if (frames != 0 && wanted.python_frames) limits = {py->text_begin, py->text_end};
-    native_count = g_by_tables.load(std::memory_order_relaxed) ? walk_unwind_tables(native, kMaxNative, limits)
+    native_count = record::g_options.unwind_tables ? walk_unwind_tables(native, kMaxNative, limits)
                                                                : walk_frame_pointers(native, kMaxNative, limits);
     for (std::size_t i = 0; i < native_count; ++i) key = chain(key, fold(native[i] ^ kHash1, kHash2));
   }

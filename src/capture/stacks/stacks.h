@@ -31,12 +31,8 @@ std::uint64_t capture();
 // The same, with labels. Labels are found even where stacks are off (then id is 0).
 Snapshot snapshot();
 
-// Default: VRAMSCOPE_OPTIONS ("stacks=python|native|both|none", "unwind=frames|tables"), else python.
+// As asked for by the options (record/options.h).
 Mode mode();
-void set_mode(Mode mode, bool unwind_by_tables);
-
-// Everything has to be defined again: a new spool began. (A fork is noticed without help.)
-void forget();
 
 // What a code object means when it is on the stack. Told by the Python side, which keeps the code object alive.
 enum class Role : std::uint8_t {
@@ -50,7 +46,10 @@ struct Watch {
   std::uint64_t code = 0;      // address of the code object
   Role role = Role::none;
   Phase phase = Phase::none;
-  bool self_in_cell = false;   // layer_call: the first argument is captured by an inner function
+  // layer_call: where the frame keeps the first argument: which of its variables, and whether in a cell, because an inner
+  // function uses it (then, before 3.11, behind the plain variables).
+  std::uint16_t self_slot = 0;
+  bool self_in_cell = false;
   const char* text = nullptr;
 };
 // False when the table is full or Python frames cannot be read.

@@ -14,7 +14,7 @@ struct Watched {
   std::uint64_t code;
   Role role;
   Phase phase;
-  std::uint32_t text;
+  char text[47];   // kept as text: its id is another one after a fork
 };
 constexpr std::uint32_t kMaxWatches = 64;
 Watched g_watched[kMaxWatches];
@@ -22,7 +22,7 @@ std::atomic<bool> g_adding{false};
 
 SharedCache<1, 14> g_objects;   // address of a layer -> string id of its name
 
-std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, kHash1); }
+std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, spool_generation() ^ kHash1); }
 
 const Watched* find(std::uint64_t code) {
   const std::uint32_t count = g_watches.load(std::memory_order_acquire);
@@ -41,7 +41,10 @@ bool watch(const Watch& entry) {
   if (find(entry.code) != nullptr) {
     done = true;
   } else if (slot < kMaxWatches) {
-    g_watched[slot] = {entry.code, entry.role, entry.phase, record::intern(entry.text)};
+    Watched& watched = g_watched[slot];
+    watched = {entry.code, entry.role, entry.phase, {}};
+    for (std::size_t i = 0; entry.text != nullptr && entry.text[i] != '\0' && i + 1 < sizeof watched.text; ++i)
+      watched.text[i] = entry.text[i];
     g_watches.store(slot + 1, std::memory_order_release);
     done = true;
   }
@@ -50,6 +53,7 @@ bool watch(const Watch& entry) {
     for (LayerCall& call : g_layer_calls) {
       const std::uint64_t there = call.code.load(std::memory_order_relaxed);
       if (there != 0 && there != entry.code) continue;
+      call.self_slot.store(entry.self_slot, std::memory_order_relaxed);
       call.self_in_cell.store(entry.self_in_cell, std::memory_order_relaxed);
       call.code.store(entry.code, std::memory_order_release);
       done = true;
@@ -80,10 +84,10 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
       break;
     case Role::recompute:
       if (!phase_told_) recompute_ = true;
-      if (labels_.op == 0) labels_.op = watched->text;
+      if (labels_.op == 0) labels_.op = record::intern(watched->text);
       break;
     case Role::op:
-      if (labels_.op == 0) labels_.op = watched->text;
+      if (labels_.op == 0) labels_.op = record::intern(watched->text);
       break;
     case Role::none: break;
   }

@@ -6,11 +6,19 @@
 
 #include "capture/stacks/python_walk.h"
 #include "capture/stacks/stacks.h"
+#include "record/state.h"
 
 namespace vramscope::stacks {
 
+// Number of the spool in this process; texts have other ids in another spool.
+inline std::uint64_t spool_generation() {
+  const record::Control* const control = record::g_control.load(std::memory_order_acquire);
+  return control != nullptr ? control->generation.load(std::memory_order_relaxed) : 0;
+}
+
 struct LayerCall {
   std::atomic<std::uint64_t> code;
+  std::atomic<std::uint16_t> self_slot;
   std::atomic<bool> self_in_cell;
 };
 inline constexpr int kMaxLayerCalls = 2;
@@ -21,8 +29,9 @@ extern std::atomic<std::uint32_t> g_watches;   // how many; 0 = no labels wanted
 inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame& frame) {
   for (const LayerCall& call : g_layer_calls) {
     if (__builtin_expect(frame.code != call.code.load(std::memory_order_relaxed), 1)) continue;
-    if (!readable(frame.frame + layout.frame_locals, 8)) return 0;
-    std::uint64_t object = peek<std::uint64_t>(frame.frame + layout.frame_locals) & layout.pointer_mask;
+    const std::uint64_t variable = frame.frame + layout.frame_locals + 8u * call.self_slot.load(std::memory_order_relaxed);
+    if (!readable(variable, 8)) return 0;
+    std::uint64_t object = peek<std::uint64_t>(variable) & layout.pointer_mask;
     if (call.self_in_cell.load(std::memory_order_relaxed)) {
       const std::uint64_t contents = object + layout.object_type + 8;   // PyCellObject
       object = readable(contents, 8) ? peek<std::uint64_t>(contents) : 0;
