@@ -1,9 +1,9 @@
-// The stack walker with a recorder that keeps definitions in plain arrays, for ctypes: lets each installed Python compare what the
-// walker finds with what the interpreter itself says.
+// The stack walker with a recorder that keeps definitions in plain arrays, for ctypes: lets each installed Python compare what
+// the walker finds with what the interpreter itself says.
+#include <execinfo.h>
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <execinfo.h>
 #include <map>
 #include <mutex>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 
 std::mutex g_lock;
 std::map<std::string, std::uint32_t> g_ids;
-std::deque<std::string> g_texts{""};   // grows without moving what was handed out
+std::deque<std::string> g_texts{""};  // grows without moving what was handed out
 struct Code {
   std::uint32_t function, file, first_line;
 };
@@ -110,8 +110,8 @@ void probe_snapshot(ProbeLabels* out) {
 }
 
 int probe_watch(std::uint64_t code, int role, int phase, int slot, int cell, const char* text) {
-  return stacks::watch({code, static_cast<stacks::Role>(role), static_cast<stacks::Phase>(phase), static_cast<std::uint16_t>(slot),
-                        cell != 0, text});
+  return stacks::watch({code, static_cast<stacks::Role>(role), static_cast<stacks::Phase>(phase),
+                        static_cast<std::uint16_t>(slot), cell != 0, text});
 }
 void probe_name_object(std::uint64_t object, const char* name) {
   stacks::name_object(object, name);
@@ -156,15 +156,15 @@ int probe_foreign_layout(const std::uint16_t* noise, int count, int trusted) {
   const stacks::Python* const real = stacks::python();
   if (real == nullptr) return -1;
   stacks::Python trial = *real;
-  std::uint16_t* const fields[] = {&trial.layout.thread_frame, &trial.layout.frame_previous, &trial.layout.frame_code,
-                                   &trial.layout.frame_instr, &trial.layout.code_file, &trial.layout.code_name,
-                                   &trial.layout.code_lines, &trial.layout.code_first_line, &trial.layout.text_length,
+  std::uint16_t* const fields[] = {&trial.layout.thread_frame, &trial.layout.frame_previous,  &trial.layout.frame_code,
+                                   &trial.layout.frame_instr,  &trial.layout.code_file,       &trial.layout.code_name,
+                                   &trial.layout.code_lines,   &trial.layout.code_first_line, &trial.layout.text_length,
                                    &trial.layout.object_type};
   for (int i = 0; i < count && i < 10; ++i)
     if (noise[i] != 0xffff) *fields[i] = noise[i];
   stacks::PythonLayout layout = trial.layout;
   const bool fits = stacks::fits_live_chain(trial, layout);
-  if (trusted != 0) {   // what happens if a wrong layout were believed all the same
+  if (trusted != 0) {  // what happens if a wrong layout were believed all the same
     const stacks::Python saved = *real;
     stacks::replace_python_for_test(trial);
     stacks::capture();
@@ -174,10 +174,11 @@ int probe_foreign_layout(const std::uint16_t* noise, int count, int trusted) {
 }
 
 // The native stack from here by both ways and by glibc.
-[[gnu::noinline]] int probe_native(int depth, std::uint64_t* frames, std::uint64_t* tables, std::uint64_t* glibc, int capacity, int* counts) {
+[[gnu::noinline]] int probe_native(int depth, std::uint64_t* frames, std::uint64_t* tables, std::uint64_t* glibc, int capacity,
+                                   int* counts) {
   if (depth > 0) {
     const int result = probe_native(depth - 1, frames, tables, glibc, capacity, counts);
-    asm volatile("" ::: "memory");   // not a tail call
+    asm volatile("" ::: "memory");  // not a tail call
     return result;
   }
   void* raw[256];

@@ -1,10 +1,10 @@
 #include "capture/stacks/modules.h"
 
-#include <atomic>
-#include <cstring>
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
+#include <atomic>
+#include <cstring>
 
 #include "capture/stacks/hash.h"
 #include "record/recorder.h"
@@ -13,16 +13,16 @@ namespace vramscope::stacks {
 namespace {
 
 struct Module {
-  std::uint64_t begin;   // of its executable part
+  std::uint64_t begin;  // of its executable part
   std::uint64_t end;
-  std::uint64_t base;    // what was added to the addresses in the file
-  std::uint64_t hash;    // of the build id, or of the path where there is none
+  std::uint64_t base;  // what was added to the addresses in the file
+  std::uint64_t hash;  // of the build id, or of the path where there is none
 };
 constexpr std::uint32_t kMaxModules = 4096;
 Module g_modules[kMaxModules];
 std::atomic<std::uint32_t> g_count{0};
 std::atomic<bool> g_refreshing{false};
-std::atomic<std::uint64_t> g_generation{0};   // of the spool in which they are defined
+std::atomic<std::uint64_t> g_generation{0};  // of the spool in which they are defined
 
 const Module* find(std::uint64_t address) {
   // Newest first: a library that was unloaded may have left its place to another one.

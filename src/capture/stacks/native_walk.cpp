@@ -99,8 +99,8 @@ struct Collected {
   GetIp get_ip;
 };
 
-constexpr int kContinue = 0;   // _URC_NO_REASON
-constexpr int kStop = 4;       // _URC_NORMAL_STOP
+constexpr int kContinue = 0;  // _URC_NO_REASON
+constexpr int kStop = 4;      // _URC_NORMAL_STOP
 
 int collect(UnwindContext* context, void* data) {
   auto& into = *static_cast<Collected*>(data);
@@ -122,7 +122,7 @@ std::size_t walk_frame_pointers(std::uint64_t* out, std::size_t capacity, const 
     const std::uint64_t ip = peek<std::uint64_t>(frame + 8);
     if (ip < 0x1000 || (ip >= limits.stop_begin && ip < limits.stop_end)) break;
     if (count != 0 || ip < own.begin || ip >= own.end) out[count++] = ip;
-    if (next <= frame || next - frame > (1u << 20)) break;   // only outwards, one function's frame at a time
+    if (next <= frame || next - frame > (1u << 20)) break;  // only outwards, one function's frame at a time
     frame = next;
   }
   return count;

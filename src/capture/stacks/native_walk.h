@@ -7,7 +7,7 @@
 namespace vramscope::stacks {
 
 struct NativeLimits {
-  std::uint64_t stop_begin = 0;   // a return address in this range ends the walk (the interpreter's own frames)
+  std::uint64_t stop_begin = 0;  // a return address in this range ends the walk (the interpreter's own frames)
   std::uint64_t stop_end = 0;
 };
 

@@ -41,7 +41,7 @@ std::size_t put_utf8(std::uint32_t c, char* out, std::size_t room) {
   return 0;
 }
 
-constexpr std::uint32_t kAsciiState = 1 | (1 << 3) | (1 << 4);   // kind 1, compact, ascii
+constexpr std::uint32_t kAsciiState = 1 | (1 << 3) | (1 << 4);  // kind 1, compact, ascii
 
 // Steps through a bytes object with bounds.
 struct Bytes {
@@ -174,9 +174,15 @@ std::uint32_t line_at(const PythonLayout& layout, std::uint64_t code, std::int64
   if (!open_bytes(layout, peek<std::uint64_t>(code + layout.code_lines), table)) return 0;
   std::int64_t line = 0;
   switch (layout.line_table) {
-    case LineTable::increments: line = line_from_increments(table, first, offset); break;
-    case LineTable::ranges: line = line_from_ranges(table, first, offset); break;
-    case LineTable::locations: line = line_from_locations(table, first, offset); break;
+    case LineTable::increments:
+      line = line_from_increments(table, first, offset);
+      break;
+    case LineTable::ranges:
+      line = line_from_ranges(table, first, offset);
+      break;
+    case LineTable::locations:
+      line = line_from_locations(table, first, offset);
+      break;
   }
   return line > 0 ? static_cast<std::uint32_t>(line) : 0;
 }

@@ -59,7 +59,7 @@ constexpr PythonLayout python_312() {
 
 // _Py_DebugOffsets is an array of 64-bit words after an 8-byte cookie; the groups grew from version to version.
 struct OffsetGroups {
-  int thread, frame, code, object, bytes, text;   // index of the first word (the size of the structure) of each group
+  int thread, frame, code, object, bytes, text;  // index of the first word (the size of the structure) of each group
 };
 constexpr OffsetGroups kGroups313 = {19, 28, 34, 44, 64, 67};
 constexpr OffsetGroups kGroups314 = {22, 31, 39, 50, 74, 77};
@@ -111,7 +111,7 @@ bool from_debug_offsets(int minor, const void* runtime, PythonLayout& out) {
   layout.text_length = words.field(at.text, 2);
   layout.text_ascii_data = words.field(at.text, 3);
   layout.text_wide_data = static_cast<std::uint16_t>(layout.text_ascii_data + 16);
-  if (minor == 13) layout.code_version = 92;   // not among the offsets
+  if (minor == 13) layout.code_version = 92;  // not among the offsets
   if (minor >= 14) {
     layout.pointer_mask = ~std::uint64_t{3};
     if (free_threaded) {
@@ -129,13 +129,23 @@ bool from_debug_offsets(int minor, const void* runtime, PythonLayout& out) {
 bool python_layout(int major, int minor, const void* debug_offsets, PythonLayout& out) {
   if (major != 3) return false;
   switch (minor) {
-    case 9: out = frame_objects(104, 360, InstrKind::byte_offset, LineTable::increments); return true;
-    case 10: out = frame_objects(96, 352, InstrKind::unit_offset, LineTable::ranges); return true;
-    case 11: out = python_311(); return true;
-    case 12: out = python_312(); return true;
+    case 9:
+      out = frame_objects(104, 360, InstrKind::byte_offset, LineTable::increments);
+      return true;
+    case 10:
+      out = frame_objects(96, 352, InstrKind::unit_offset, LineTable::ranges);
+      return true;
+    case 11:
+      out = python_311();
+      return true;
+    case 12:
+      out = python_312();
+      return true;
     case 13:
-    case 14: return debug_offsets != nullptr && from_debug_offsets(minor, debug_offsets, out);
-    default: return false;
+    case 14:
+      return debug_offsets != nullptr && from_debug_offsets(minor, debug_offsets, out);
+    default:
+      return false;
   }
 }
 

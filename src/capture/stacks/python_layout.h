@@ -15,25 +15,25 @@ enum class LineTable : std::uint8_t {
 // Offsets in bytes.
 struct PythonLayout {
   std::uint16_t thread_frame = 0;
-  std::int16_t cframe_current = -1;   // 3.11 and 3.12: one more hop between thread and frame; -1 = none
+  std::int16_t cframe_current = -1;  // 3.11 and 3.12: one more hop between thread and frame; -1 = none
   std::uint16_t frame_previous = 0;
   std::uint16_t frame_code = 0;
   std::uint16_t frame_instr = 0;
-  std::int16_t frame_owner = -1;      // a byte; 3 and more = a frame of the interpreter itself, not of the program
+  std::int16_t frame_owner = -1;  // a byte; 3 and more = a frame of the interpreter itself, not of the program
   std::uint16_t frame_locals = 0;
-  std::uint16_t frame_tlbc = 0;       // free-threaded 3.14: index of this thread's copy of the bytecode; 0 = none
-  std::uint64_t pointer_mask = ~std::uint64_t{0};   // 3.14: references carry tags in their low bits
+  std::uint16_t frame_tlbc = 0;                    // free-threaded 3.14: index of this thread's copy of the bytecode; 0 = none
+  std::uint64_t pointer_mask = ~std::uint64_t{0};  // 3.14: references carry tags in their low bits
   InstrKind instr = InstrKind::pointer;
 
   std::uint16_t code_file = 0;
-  std::uint16_t code_name = 0;        // the qualified name where there is one
+  std::uint16_t code_name = 0;  // the qualified name where there is one
   std::uint16_t code_first_line = 0;
-  std::uint16_t code_lines = 0;       // the line table, a bytes object
+  std::uint16_t code_lines = 0;  // the line table, a bytes object
   LineTable line_table = LineTable::locations;
   std::uint16_t code_instructions = 0;
   std::uint16_t code_tlbc = 0;
-  std::uint16_t code_bytes = 0;       // how much of a code object is read
-  std::uint16_t code_version = 0;     // 3.12 and 3.13: a number that no other code object ever had; 0 = none
+  std::uint16_t code_bytes = 0;    // how much of a code object is read
+  std::uint16_t code_version = 0;  // 3.12 and 3.13: a number that no other code object ever had; 0 = none
 
   std::uint16_t object_type = 8;
   std::uint16_t bytes_size = 16;

@@ -56,7 +56,8 @@ State look() {
   const auto initialized = symbol<int (*)()>("Py_IsInitialized");
   const auto thread_state = symbol<void* (*)()>("PyGILState_GetThisThreadState");
   const auto code_type = symbol<std::uint64_t>("PyCode_Type");
-  if (version == nullptr || initialized == nullptr || thread_state == nullptr || code_type == 0 || initialized() == 0) return kLooking;
+  if (version == nullptr || initialized == nullptr || thread_state == nullptr || code_type == 0 || initialized() == 0)
+    return kLooking;
 
   int major = 0;
   int minor = 0;
@@ -83,7 +84,7 @@ State look() {
 }  // namespace
 
 const Python* python() {
-  const int state = g_state.load(std::memory_order_acquire);   // partner: the release below, after g_python is filled
+  const int state = g_state.load(std::memory_order_acquire);  // partner: the release below, after g_python is filled
   if (__builtin_expect(state == kReady, 1)) return &g_python;
   if (state != kLooking) return nullptr;
   // Looking is expensive in a program that has no Python: try at the 1st, 2nd, 4th, ... call.
@@ -105,7 +106,7 @@ bool fits_live_chain(const Python& py, PythonLayout& layout) {
   const WalkEnd end = walk_python(trial, [&](const PythonFrame& frame) {
     ++frames;
     const std::uint64_t name = peek<std::uint64_t>(frame.code + layout.code_name);
-    if (!text_known) {   // the first frames may have names outside ASCII
+    if (!text_known) {  // the first frames may have names outside ASCII
       text_known = learn_text_state(trial.layout, name);
     }
     const std::int64_t offset = instruction_offset(trial, frame);
@@ -126,12 +127,15 @@ bool fits_live_chain(const Python& py, PythonLayout& layout) {
 std::int64_t instruction_offset(const Python& py, const PythonFrame& frame) {
   const PythonLayout& layout = py.layout;
   switch (layout.instr) {
-    case InstrKind::byte_offset: return static_cast<std::int32_t>(frame.instr);
-    case InstrKind::unit_offset: return 2 * std::int64_t{static_cast<std::int32_t>(frame.instr)};
-    case InstrKind::pointer: break;
+    case InstrKind::byte_offset:
+      return static_cast<std::int32_t>(frame.instr);
+    case InstrKind::unit_offset:
+      return 2 * std::int64_t{static_cast<std::int32_t>(frame.instr)};
+    case InstrKind::pointer:
+      break;
   }
   std::uint64_t begin = frame.code + layout.code_instructions;
-  if (layout.code_tlbc != 0) {   // free-threaded: { Py_ssize_t size; char* entries[size]; }, this thread's entry
+  if (layout.code_tlbc != 0) {  // free-threaded: { Py_ssize_t size; char* entries[size]; }, this thread's entry
     const auto index = peek<std::int32_t>(frame.frame + layout.frame_tlbc);
     const auto copies = peek<std::uint64_t>(frame.code + layout.code_tlbc);
     if (index > 0 && readable(copies, 8) && index < peek<std::int64_t>(copies)) {

@@ -17,17 +17,17 @@ namespace vramscope::stacks {
 
 struct Python {
   PythonLayout layout;
-  std::uint64_t code_type = 0;               // &PyCode_Type
-  void* (*thread_state)() = nullptr;         // PyGILState_GetThisThreadState: this thread's state, lock held or not
-  std::uint64_t text_begin = 0;              // the interpreter's own machine code
+  std::uint64_t code_type = 0;        // &PyCode_Type
+  void* (*thread_state)() = nullptr;  // PyGILState_GetThisThreadState: this thread's state, lock held or not
+  std::uint64_t text_begin = 0;       // the interpreter's own machine code
   std::uint64_t text_end = 0;
 };
 
 struct PythonFrame {
   std::uint64_t code = 0;
-  std::uint64_t instr = 0;      // pointer or offset, as the layout says
+  std::uint64_t instr = 0;  // pointer or offset, as the layout says
   std::uint64_t frame = 0;
-  std::uint64_t identity = 0;   // tells a new code object from a dead one at the same address
+  std::uint64_t identity = 0;  // tells a new code object from a dead one at the same address
 };
 
 // The interpreter of this process once its layout is verified, else NULL. The first calls look for it.
@@ -67,8 +67,8 @@ inline TextIdentity text_identity(const PythonLayout& layout, std::uint64_t text
 }
 
 // Dead code objects leave their address, and often those of all their parts, to the next ones, so that pointers alone do not
-// tell them apart. Python 3.12 numbers them. Before, the file name is looked at (frames share it, so it is at hand), and the other
-// parts too where the code was made at run time: its file is "<...>", as in exec.
+// tell them apart. Python 3.12 numbers them. Before, the file name is looked at (frames share it, so it is at hand), and the
+// other parts too where the code was made at run time: its file is "<...>", as in exec.
 class CodeIdentity {
  public:
   explicit CodeIdentity(const PythonLayout& layout) : layout_(layout) {}
@@ -85,8 +85,8 @@ class CodeIdentity {
       last_file_ = file;
       last_ = text_identity(layout_, file);
     }
-    std::uint64_t identity = last_.hash + name + 3 * lines +
-                             (std::uint64_t{peek<std::uint32_t>(code + layout_.code_first_line)} << 40);
+    std::uint64_t identity =
+        last_.hash + name + 3 * lines + (std::uint64_t{peek<std::uint32_t>(code + layout_.code_first_line)} << 40);
     if (__builtin_expect(last_.first == '<' && readable(lines, layout_.bytes_data), 0)) {
       identity += 3 * text_identity(layout_, name).hash +
                   5 * bytes_identity(lines + layout_.bytes_data, peek<std::uint64_t>(lines + layout_.bytes_size));
@@ -106,7 +106,7 @@ enum class WalkEnd : std::uint8_t { whole, limit, broken };
 template <typename Visit>
 inline WalkEnd walk_python(const Python& py, Visit&& visit) {
   const PythonLayout& layout = py.layout;
-  constexpr unsigned kMaxHops = 20000;   // a chain that bites its own tail
+  constexpr unsigned kMaxHops = 20000;  // a chain that bites its own tail
   constexpr std::uint8_t kFirstForeignOwner = 3;
   constexpr std::size_t kFrameBytes = 128;
   CodeIdentity identities(layout);

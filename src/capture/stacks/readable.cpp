@@ -1,8 +1,8 @@
 #include "capture/stacks/readable.h"
 
-#include <cerrno>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace vramscope::stacks {
 

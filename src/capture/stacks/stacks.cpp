@@ -21,9 +21,9 @@ constexpr std::size_t kMaxNative = 64;
 
 // Keyed by addresses (cheap), holding ids made of contents (the same in every run). All keys contain the spool's generation, so
 // that a new spool, after a fork or a new attach, finds them empty.
-SharedCache<2, 16> g_stacks;   // -> stack id, labels
-SharedCache<2, 15> g_frames;   // code and instruction -> code id and line, content hash
-SharedCache<2, 13> g_codes;    // code -> code id, content hash
+SharedCache<2, 16> g_stacks;  // -> stack id, labels
+SharedCache<2, 15> g_frames;  // code and instruction -> code id and line, content hash
+SharedCache<2, 13> g_codes;   // code -> code id, content hash
 std::atomic<std::uint64_t> g_label_epoch{0};
 std::atomic<std::uint32_t> g_next_code{1};
 
@@ -88,7 +88,7 @@ struct Collected {
   std::uint32_t count = 0;
   std::uint32_t truncated = 0;
   std::uint64_t hash = kHash2;
-  bool whole = true;   // false: something could not be defined
+  bool whole = true;  // false: something could not be defined
 
   void add(const spool::Frame& frame, std::uint64_t frame_hash) {
     frames[count++] = frame;
@@ -136,7 +136,7 @@ struct Wanted {
   Collected stack;
   for (std::size_t i = 0; i < native_count; ++i) {
     const std::uint64_t hash = native_hash(native[i], epoch);
-    if (hash == 0) break;   // not code: the walk went astray here
+    if (hash == 0) break;  // not code: the walk went astray here
     stack.add({0, 0, native[i]}, hash);
   }
   LabelReader labels;
@@ -209,7 +209,7 @@ Snapshot snapshot() {
     NativeLimits limits;
     if (frames != 0 && wanted.python_frames) limits = {py->text_begin, py->text_end};
     native_count = record::g_options.unwind_tables ? walk_unwind_tables(native, kMaxNative, limits)
-                                                               : walk_frame_pointers(native, kMaxNative, limits);
+                                                   : walk_frame_pointers(native, kMaxNative, limits);
     for (std::size_t i = 0; i < native_count; ++i) key = chain(key, fold(native[i] ^ kHash1, kHash2));
   }
   if (frames == 0 && native_count == 0) return {};

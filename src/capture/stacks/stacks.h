@@ -19,11 +19,11 @@ enum class Phase : std::uint8_t { none = 0, input, forward, backward, optimizer,
 const char* phase_name(Phase phase);
 
 struct Snapshot {
-  std::uint64_t id = 0;       // for AllocEvent::stack; 0 = none
-  std::uint32_t layer = 0;    // string id of the innermost network layer whose call is on the stack
-  std::uint32_t op = 0;       // string id of a told piece of plumbing (see Role::op)
+  std::uint64_t id = 0;     // for AllocEvent::stack; 0 = none
+  std::uint32_t layer = 0;  // string id of the innermost network layer whose call is on the stack
+  std::uint32_t op = 0;     // string id of a told piece of plumbing (see Role::op)
   Phase phase = Phase::none;
-  bool has_frames = false;    // false: a thread without Python frames, labels must come from elsewhere
+  bool has_frames = false;  // false: a thread without Python frames, labels must come from elsewhere
 };
 
 // Id of the current stack. 0 = none: switched off, not a Python thread, nothing recorded. Call with the recorder active.
@@ -37,13 +37,13 @@ Mode mode();
 // What a code object means when it is on the stack. Told by the Python side, which keeps the code object alive.
 enum class Role : std::uint8_t {
   none = 0,
-  layer_call,   // a method whose first argument is a network layer (name_object)
-  phase,        // value: Phase
-  recompute,    // layers below it run again inside backward
-  op,           // text: name of the plumbing at work
+  layer_call,  // a method whose first argument is a network layer (name_object)
+  phase,       // value: Phase
+  recompute,   // layers below it run again inside backward
+  op,          // text: name of the plumbing at work
 };
 struct Watch {
-  std::uint64_t code = 0;      // address of the code object
+  std::uint64_t code = 0;  // address of the code object
   Role role = Role::none;
   Phase phase = Phase::none;
   // layer_call: where the frame keeps the first argument: which of its variables, and whether in a cell, because an inner

@@ -14,13 +14,13 @@ struct Watched {
   std::uint64_t code;
   Role role;
   Phase phase;
-  char text[47];   // kept as text: its id is another one after a fork
+  char text[47];  // kept as text: its id is another one after a fork
 };
 constexpr std::uint32_t kMaxWatches = 64;
 Watched g_watched[kMaxWatches];
 std::atomic<bool> g_adding{false};
 
-SharedCache<1, 14> g_objects;   // address of a layer -> string id of its name
+SharedCache<1, 14> g_objects;  // address of a layer -> string id of its name
 
 std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, spool_generation() ^ kHash1); }
 
@@ -74,7 +74,8 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
       if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
       if (labels_.layer == 0) {
         decltype(g_objects)::Entry entry;
-        if (g_objects.find(object_key(layer_object(layout, frame)), entry)) labels_.layer = static_cast<std::uint32_t>(entry.value[0]);
+        if (g_objects.find(object_key(layer_object(layout, frame)), entry))
+          labels_.layer = static_cast<std::uint32_t>(entry.value[0]);
       }
       break;
     case Role::phase:
@@ -89,7 +90,8 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
     case Role::op:
       if (labels_.op == 0) labels_.op = record::intern(watched->text);
       break;
-    case Role::none: break;
+    case Role::none:
+      break;
   }
 }
 

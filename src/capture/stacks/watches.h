@@ -23,7 +23,7 @@ struct LayerCall {
 };
 inline constexpr int kMaxLayerCalls = 2;
 extern LayerCall g_layer_calls[kMaxLayerCalls];
-extern std::atomic<std::uint32_t> g_watches;   // how many; 0 = no labels wanted
+extern std::atomic<std::uint32_t> g_watches;  // how many; 0 = no labels wanted
 
 // Address of the layer whose call this frame is, 0 for any other frame. Part of a stack's key, so on the hot path.
 inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame& frame) {
@@ -33,7 +33,7 @@ inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame&
     if (!readable(variable, 8)) return 0;
     std::uint64_t object = peek<std::uint64_t>(variable) & layout.pointer_mask;
     if (call.self_in_cell.load(std::memory_order_relaxed)) {
-      const std::uint64_t contents = object + layout.object_type + 8;   // PyCellObject
+      const std::uint64_t contents = object + layout.object_type + 8;  // PyCellObject
       object = readable(contents, 8) ? peek<std::uint64_t>(contents) : 0;
     }
     return object;

@@ -10,6 +10,7 @@
 
 #include "capture/loader.h"
 #include "capture/patch.h"
+#include "capture/stacks/stacks.h"
 #include "capture/tensorflow/annotation.h"
 #include "capture/tensorflow/attach.h"
 #include "capture/tensorflow/library.h"
@@ -22,8 +23,6 @@ namespace vramscope::capture::tensorflow {
 namespace {
 
 using record::t_state;
-
-std::uint64_t current_stack() { return 0; }
 
 void begin_call(const void* self) { t_state.call = {self, 0, 0, 0}; }
 
@@ -65,7 +64,7 @@ void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, 
   event.dtype = said.dtype;
   event.step = said.step;
   event.requested = bytes;
-  event.stack = current_stack();
+  event.stack = stacks::capture();
   if (block == nullptr) {
     if (caller_insists(attributes)) event.flags |= spool::kFlagFinal;
     record::oom(event);
