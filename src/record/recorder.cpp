@@ -218,10 +218,11 @@ std::uint32_t intern(const char* text, std::size_t bytes) {
 std::uint32_t intern(const char* text) { return text != nullptr ? intern(text, strlen(text)) : 0; }
 
 std::uint8_t find_pool(std::uint64_t key) {
-  ThreadState& thread = t_state;
-  if (key == thread.last_pool_key && key != 0) return thread.last_pool;
+  // First: in a forked child this empties what the thread remembers.
   const Control* control = live_control();
   if (control == nullptr) return kNoPool;
+  ThreadState& thread = t_state;
+  if (key == thread.last_pool_key && key != 0) return thread.last_pool;
   const std::uint32_t count = control->header->pool_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count && i < spool::kMaxPools; ++i) {
     if (control->header->pools[i].key.load(std::memory_order_acquire) != key) continue;

@@ -1,0 +1,318 @@
+// The recorder as the collector sees it: what is in the spool after something was recorded. Each test runs in a child process,
+// because a process has one spool.
+#include "record/recorder.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "record/options.h"
+
+namespace vramscope::record {
+namespace {
+
+namespace fs = std::filesystem;
+using spool::RecordKind;
+
+struct Recorded {
+  spool::RecordHead head;
+  std::uint32_t thread;
+  std::uint64_t address;
+  std::string text;  // of a string definition
+};
+
+struct Spool {
+  std::vector<char> bytes;
+  const spool::Header& header() const { return *reinterpret_cast<const spool::Header*>(bytes.data()); }
+  std::uint64_t lost(spool::Loss loss) const { return header().lost[static_cast<std::size_t>(loss)].load(); }
+
+  std::vector<Recorded> records() const {
+    std::vector<Recorded> found;
+    for (std::uint32_t i = 0; i < header().segment_count.load(); ++i) {
+      const char* segment = bytes.data() + spool::kHeaderBytes + i * spool::kSegmentBytes;
+      const auto& head = *reinterpret_cast<const spool::SegmentHeader*>(segment);
+      if (head.state.load() == spool::SegmentState::free) continue;
+      for (std::uint32_t at = sizeof head; at < head.committed.load();) {
+        const auto& record = *reinterpret_cast<const spool::RecordHead*>(segment + at);
+        Recorded one{record, head.thread, 0, {}};
+        if (record.kind == RecordKind::string) {
+          const auto& text = *reinterpret_cast<const spool::StringRecord*>(&record);
+          one.text.assign(reinterpret_cast<const char*>(&text + 1), text.bytes);
+        } else if (record.kind == RecordKind::alloc || record.kind == RecordKind::free) {
+          one.address = reinterpret_cast<const spool::FreeRecord*>(&record)->address;
+        }
+        found.push_back(one);
+        at += record.slots * static_cast<std::uint32_t>(spool::kSlotBytes);
+      }
+    }
+    return found;
+  }
+};
+
+class RecorderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("vramscope-recorder-test-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Runs `body` in a child process that records into the folder. Returns its exit code, or -signal.
+  int run(const std::function<void()>& body, std::uint64_t limit = 64u << 20) {
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv(spool::kEnvSpool, folder_.c_str(), 1);
+      setenv(spool::kEnvSpoolLimit, std::to_string(limit).c_str(), 1);
+      read_environment();
+      body();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  std::vector<Spool> spools() const {
+    std::vector<Spool> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().extension() != ".spool") continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      found.push_back({{std::istreambuf_iterator<char>(file), {}}});
+    }
+    return found;
+  }
+
+  fs::path folder_;
+};
+
+std::uint8_t test_pool() { return pool({1234, "pool", 0, Level::tensor, Memory::device, Framework::none}); }
+
+void allocate(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes = 256) {
+  AllocEvent event;
+  event.pool = pool;
+  event.address = address;
+  event.requested = event.granted = bytes;
+  alloc(event);
+}
+
+void release(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes = 256) {
+  FreeEvent event;
+  event.pool = pool;
+  event.address = address;
+  event.bytes = bytes;
+  free(event);
+}
+
+std::set<std::uint64_t> numbers(const std::vector<Recorded>& records) {
+  std::set<std::uint64_t> found;
+  for (const auto& record : records)
+    if (record.head.seq != 0) found.insert(record.head.seq);
+  return found;
+}
+
+TEST_F(RecorderTest, AProcessThatRecordsNothingLeavesNoFile) {
+  EXPECT_EQ(run([] {}), 0);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(RecorderTest, WithoutTheVariableNothingHappens) {
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv(spool::kEnvSpool);
+    read_environment();
+    allocate(test_pool(), 1);
+    _exit(active() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(RecorderTest, TotalsAndRecordsAgree) {
+  EXPECT_EQ(run([] {
+              const auto pool = test_pool();
+              allocate(pool, 0x1000, 512);
+              allocate(pool, 0x2000, 1024);
+              release(pool, 0x1000, 512);
+              allocate(pool, 0x3000, 256);
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  const auto& totals = found[0].header().pools[0];
+  EXPECT_EQ(totals.allocs.load(), 3u);
+  EXPECT_EQ(totals.frees.load(), 1u);
+  EXPECT_EQ(totals.live_bytes.load(), 1280u);
+  EXPECT_EQ(totals.peak_bytes.load(), 1536u);
+  EXPECT_EQ(totals.largest_bytes.load(), 1024u);
+  int allocs = 0;
+  for (const auto& record : found[0].records()) allocs += record.head.kind == RecordKind::alloc ? 1 : 0;
+  EXPECT_EQ(allocs, 3);
+}
+
+TEST_F(RecorderTest, EightThreadsNumberTheirEventsWithoutGapOrRepeat) {
+  constexpr std::size_t kThreads = 8, kEach = 20'000;
+  EXPECT_EQ(run([] {
+              std::vector<std::thread> threads;
+              for (std::size_t t = 0; t < kThreads; ++t)
+                threads.emplace_back([t] {
+                  const auto pool = test_pool();
+                  for (std::size_t i = 0; i < kEach; ++i) allocate(pool, (t << 32) + i);
+                });
+              for (auto& thread : threads) thread.join();
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  const auto records = found[0].records();
+  const auto seqs = numbers(records);
+  EXPECT_EQ(seqs.size(), *seqs.rbegin());
+  std::set<std::uint64_t> addresses;
+  std::set<std::uint32_t> threads;
+  for (const auto& record : records)
+    if (record.head.kind == RecordKind::alloc) addresses.insert(record.address), threads.insert(record.thread);
+  EXPECT_EQ(addresses.size(), kThreads * kEach);
+  EXPECT_EQ(threads.size(), kThreads);
+  EXPECT_EQ(found[0].header().pool_count.load(), 1u);
+  EXPECT_EQ(found[0].header().pools[0].live_bytes.load(), kThreads * kEach * 256);
+}
+
+TEST_F(RecorderTest, AForkedChildHasASpoolOfItsOwnAndDefinesItsNames) {
+  EXPECT_EQ(run([] {
+              const auto pool = test_pool();
+              const auto name = intern("the same name");
+              allocate(pool, name);
+              // Not through libc: no handler of ours could have run.
+              const long child = syscall(SYS_fork);
+              allocate(test_pool(), child == 0 ? 0xc41d : 0xaaaa);
+              intern("the same name");
+              if (child == 0) _exit(0);
+              waitpid(static_cast<pid_t>(child), nullptr, 0);
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 2u);
+  for (const auto& spool : found) {
+    bool child = false, parent = false, named = false;
+    for (const auto& record : spool.records()) {
+      child |= record.address == 0xc41d;
+      parent |= record.address == 0xaaaa;
+      named |= record.text == "the same name";
+    }
+    EXPECT_NE(child, parent);
+    EXPECT_TRUE(named);
+    EXPECT_EQ(spool.header().pool_count.load(), 1u);
+  }
+}
+
+TEST_F(RecorderTest, AtTheLimitTheOldestGoesAndIsCounted) {
+  constexpr std::uint64_t kEvents = 100'000;
+  EXPECT_EQ(run(
+                [] {
+                  const auto pool = test_pool();
+                  for (std::uint64_t i = 0; i < kEvents; ++i) allocate(pool, i);
+                },
+                spool::kExtentBytes),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  const auto records = found[0].records();
+  EXPECT_GT(found[0].lost(spool::Loss::overwritten), 0u);
+  // What is there and what was counted as lost is everything (definitions have no number and may be among the lost).
+  const auto kept = numbers(records).size();
+  EXPECT_GE(kept + found[0].lost(spool::Loss::overwritten), kEvents);
+  EXPECT_LE(kept + found[0].lost(spool::Loss::overwritten), kEvents + 100);
+  EXPECT_EQ(*numbers(records).rbegin(), kEvents);
+  EXPECT_EQ(found[0].header().pools[0].allocs.load(), kEvents);
+}
+
+TEST_F(RecorderTest, AnEventInsideASignalHandlerIsCountedNotDeadlocked) {
+  EXPECT_EQ(run([] {
+              const auto pool = test_pool();
+              static std::uint8_t shared;
+              shared = pool;
+              signal(SIGUSR1, [](int) { allocate(shared, 0x51); });
+              enter();
+              raise(SIGUSR1);
+              leave();
+              raise(SIGUSR1);
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].lost(spool::Loss::reentered), 1u);
+  EXPECT_EQ(numbers(found[0].records()).size(), 1u);
+}
+
+TEST_F(RecorderTest, LongAndOddNamesAreKeptWholeUpToTheirLimit) {
+  const std::string odd = "a\"b\\c\n\x01\xff<script>";
+  const std::string huge(100'000, 'x');
+  EXPECT_EQ(run([&] {
+              intern(odd.data(), odd.size());
+              intern(huge.data(), huge.size());
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  std::set<std::string> texts;
+  for (const auto& record : found[0].records()) texts.insert(record.text);
+  EXPECT_TRUE(texts.contains(odd));
+  EXPECT_TRUE(texts.contains(huge.substr(0, 8192)));
+}
+
+TEST_F(RecorderTest, ManyNamesGetDifferentIds) {
+  constexpr int kNames = 50'000;
+  EXPECT_EQ(run([] {
+              std::set<std::uint32_t> ids;
+              for (int i = 0; i < kNames; ++i) ids.insert(intern(("name " + std::to_string(i)).c_str()));
+              for (int i = 0; i < kNames; i += 997)
+                if (!ids.contains(intern(("name " + std::to_string(i)).c_str()))) _exit(1);
+              _exit(ids.size() == kNames && !ids.contains(0) ? 0 : 2);
+            }),
+            0);
+}
+
+TEST_F(RecorderTest, AFolderThatCannotBeWrittenTurnsRecordingOffAndTheProgramGoesOn) {
+  folder_ /= "missing";
+  EXPECT_EQ(run([] {
+              allocate(test_pool(), 1);
+              _exit(active() ? 1 : 0);
+            }),
+            0);
+}
+
+TEST_F(RecorderTest, TheCollectorCanStopTheRecording) {
+  EXPECT_EQ(run([&] {
+              const auto pool = test_pool();
+              allocate(pool, 1);
+              for (const auto& entry : fs::directory_iterator(folder_)) {
+                if (entry.path().extension() != ".spool") continue;
+                const int file = open(entry.path().c_str(), O_RDWR);
+                void* map = mmap(nullptr, spool::kHeaderBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+                static_cast<spool::Header*>(map)->stop.store(1);
+              }
+              allocate(pool, 2);
+              _exit(active() ? 1 : 0);
+            }),
+            0);
+  EXPECT_EQ(numbers(spools().at(0).records()).size(), 1u);
+}
+
+}  // namespace
+}  // namespace vramscope::record
