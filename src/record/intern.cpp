@@ -11,8 +11,7 @@ namespace {
 
 struct Entry {
   std::atomic<std::uint64_t> hash;   // 0 = empty; set once
-  std::atomic<std::uint32_t> value;  // set after hash; 0 = being set
-  std::uint32_t reserved;
+  std::atomic<std::uint64_t> value;  // set after hash; 0 = being set
 };
 
 constexpr std::size_t kTables = 9;
@@ -21,12 +20,12 @@ constexpr std::size_t kProbes = 16;          // a full neighbourhood means: go o
 
 struct Table {
   std::atomic<Entry*> entries;
-  std::atomic<std::uint32_t> state;  // 0 absent, 1 being mapped, 2 there, 3 refused
+  std::atomic<std::uint32_t> state;  // 0 absent, 1 being mapped, 2 decided
 };
 
 struct Tables {
   Table text[kTables];
-  Table alias[kTables];
+  Table pair[kTables];
   std::atomic<std::uint32_t> next_text;
 };
 
@@ -35,17 +34,23 @@ Tables* g_tables;
 
 std::size_t entries_of(std::size_t index) { return kFirstEntries << (2 * index); }
 
-// Null where the table is not there (yet): another thread's mapping is not waited for.
-Entry* entries(Table* tables, std::size_t index, bool create) {
-  Table& table = tables[index];
-  if (Entry* there = table.entries.load(std::memory_order_acquire)) return there;
-  if (!create || index > 5) return nullptr;
+__attribute__((noinline, cold)) Entry* make_entries(Table& table, std::size_t index) {
+  if (index > 5) return nullptr;
   std::uint32_t absent = 0;
-  if (!table.state.compare_exchange_strong(absent, 1, std::memory_order_acquire)) return nullptr;
-  auto* made = static_cast<Entry*>(g_map(entries_of(index) * sizeof(Entry)));
-  table.entries.store(made, std::memory_order_release);
-  table.state.store(made != nullptr ? 2 : 3, std::memory_order_release);
-  return made;
+  if (table.state.compare_exchange_strong(absent, 1, std::memory_order_acquire)) {
+    table.entries.store(static_cast<Entry*>(g_map(entries_of(index) * sizeof(Entry))), std::memory_order_release);
+    table.state.store(2, std::memory_order_release);
+  }
+  // Another thread's mapping takes a few microseconds, a handful of times in a process; a name lost would be worse.
+  while (table.state.load(std::memory_order_acquire) == 1) {
+  }
+  return table.entries.load(std::memory_order_acquire);
+}
+
+inline Entry* entries(Table* tables, std::size_t index, bool create) {
+  Table& table = tables[index];
+  Entry* there = table.entries.load(std::memory_order_acquire);
+  return __builtin_expect(there != nullptr || !create, 1) ? there : make_entries(table, index);
 }
 
 // Finds the hash, or claims a place for it when `create`.
@@ -73,9 +78,9 @@ Entry* locate(Table* tables, std::uint64_t hash, bool create, bool& claimed) {
 
 // Whoever claimed the place sets the value within a few instructions.
 std::uint32_t settled(const Entry& entry) {
-  std::uint32_t value = entry.value.load(std::memory_order_acquire);
+  std::uint64_t value = entry.value.load(std::memory_order_acquire);
   for (int spin = 0; value == 0 && spin < 1000; ++spin) value = entry.value.load(std::memory_order_acquire);
-  return value;
+  return static_cast<std::uint32_t>(value);
 }
 
 }  // namespace
@@ -89,7 +94,7 @@ bool make_text_tables(void* (*map)(std::size_t)) {
 void forget_texts() {
   // Private anonymous pages that are given back read as zero afterwards.
   for (std::size_t i = 0; i < kTables; ++i)
-    for (Table* table : {&g_tables->text[i], &g_tables->alias[i]})
+    for (Table* table : {&g_tables->text[i], &g_tables->pair[i]})
       if (Entry* there = table->entries.load(std::memory_order_acquire))
         madvise(there, entries_of(i) * sizeof(Entry), MADV_DONTNEED);
   g_tables->next_text.store(0, std::memory_order_relaxed);
@@ -105,16 +110,17 @@ Lookup text_entry(std::uint64_t hash) {
   return {id, true};
 }
 
-std::uint32_t find_alias(std::uint64_t hash) {
+Pair find_pair(std::uint64_t hash) {
   bool claimed = false;
-  const Entry* entry = locate(g_tables->alias, hash, false, claimed);
-  return entry != nullptr ? entry->value.load(std::memory_order_acquire) : 0;
+  const Entry* entry = locate(g_tables->pair, hash, false, claimed);
+  const std::uint64_t value = entry != nullptr ? entry->value.load(std::memory_order_acquire) : 0;
+  return {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
 }
 
-void add_alias(std::uint64_t hash, std::uint32_t value) {
+void add_pair(std::uint64_t hash, Pair pair) {
   bool claimed = false;
-  Entry* entry = locate(g_tables->alias, hash, true, claimed);
-  if (entry != nullptr) entry->value.store(value, std::memory_order_release);
+  Entry* entry = locate(g_tables->pair, hash, true, claimed);
+  if (entry != nullptr) entry->value.store(pair.first | (std::uint64_t{pair.second} << 32), std::memory_order_release);
 }
 
 }  // namespace vramscope::record

@@ -20,8 +20,13 @@ struct Lookup {
 };
 Lookup text_entry(std::uint64_t hash);
 
-// A second key for a text that is already defined: raw bytes of a shape.
-std::uint32_t find_alias(std::uint64_t hash);
-void add_alias(std::uint64_t hash, std::uint32_t value);
+// Two ids that keep coming together, under one key of the caller's: {0, 0} where it is not known. Keys of different kinds must
+// differ (use a seed).
+struct Pair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+Pair find_pair(std::uint64_t hash);
+void add_pair(std::uint64_t hash, Pair pair);
 
 }  // namespace vramscope::record

@@ -39,6 +39,7 @@ __attribute__((noinline, cold)) bool activate() {
     thread.cursor = 0;
     thread.last_pool_key = 0;
     thread.call = {};
+    thread.region = {};
     thread.generation = control->generation.load(std::memory_order_acquire);
     first_in_process = control->header->next_seq.load(std::memory_order_relaxed) == 1;
   }

@@ -24,8 +24,15 @@ struct Control {
 struct AllocatorCall {
   const void* allocator;  // whose call is under way, NULL = none
   std::uint64_t seq;      // drawn inside the allocator's lock, 0 = not yet
-  std::uint64_t requested;
   std::uint64_t granted;  // 0 = not told
+  spool::Pool* totals;    // of the allocator's pool
+};
+
+// The last short text that a thread named, by content.
+struct RememberedText {
+  std::uint64_t words[2];
+  std::uint32_t bytes;
+  std::uint32_t id;
 };
 
 struct ThreadState {
@@ -37,10 +44,11 @@ struct ThreadState {
   std::uint16_t reserved;
   std::uint64_t last_pool_key;
   AllocatorCall call;
+  RememberedText region;
 };
 
 // Static TLS is scarce for a library that is opened late (about 1.6 KiB for all of them): keep this small.
-static_assert(sizeof(ThreadState) <= 96);
+static_assert(sizeof(ThreadState) <= 128);
 
 extern constinit thread_local ThreadState t_state;
 extern std::atomic<Control*> g_control;

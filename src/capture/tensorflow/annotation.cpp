@@ -3,9 +3,12 @@
 #include <string.h>
 #include <atomic>
 
+#include "base/hash.h"
 #include "capture/loader.h"
 #include "capture/tensorflow/shape.h"
+#include "record/intern.h"
 #include "record/recorder.h"
+#include "record/state.h"
 
 namespace vramscope::capture::tensorflow {
 
@@ -75,19 +78,47 @@ Layout learn(const void* annotation) {
 
 void turn_off() { g_layout.store(Layout::off, std::memory_order_relaxed); }
 
-std::uint32_t text_id(const char* text, std::size_t bytes) {
-  return bytes != 0 && text != nullptr ? record::intern(text, bytes) : 0;
-}
-
-std::uint16_t small_id(std::uint32_t id) { return id <= 0xffff ? static_cast<std::uint16_t>(id) : std::uint16_t{0}; }
-
 std::uint8_t small_dtype(std::int32_t dtype) {
   return dtype > 0 && dtype < 256 ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
 }
 
+// Region types are few short words ("output", "temp"): the thread's last one is compared before it is looked up.
+std::uint16_t region_id(const char* text, std::size_t bytes) {
+  if (text == nullptr || bytes == 0) return 0;
+  if (bytes > 16) return 0;
+  const bool large = bytes > 8;
+  const std::uint64_t words[2] = {large ? base::load64(text) : base::load_tail(text, bytes),
+                                  large ? base::load_tail(text + 8, bytes - 8) : 0};
+  record::RememberedText& last = record::t_state.region;
+  if (last.words[0] == words[0] && last.words[1] == words[1] && last.bytes == bytes) return static_cast<std::uint16_t>(last.id);
+  const std::uint32_t id = record::intern(text, bytes);
+  if (id > 0xffff) return 0;
+  last = {{words[0], words[1]}, static_cast<std::uint32_t>(bytes), id};
+  return static_cast<std::uint16_t>(id);
+}
+
+// One look-up for op and shape together, where the shape is at hand as bytes.
+void name_op_and_shape(const Library& library, const char* op, std::size_t op_bytes, const ShapeFunction& function,
+                       Annotation& result) {
+  RawShape raw;
+  if (!raw_shape(library, function, raw) || is_zero(raw)) {
+    result.op = record::intern(op, op_bytes);
+    result.shape = shape_id(library, function);
+    return;
+  }
+  const std::uint64_t key = base::hash(reinterpret_cast<const char*>(raw.bytes), sizeof raw.bytes, base::hash(op, op_bytes));
+  const record::Pair known = record::find_pair(key);
+  result.op = known.first;
+  result.shape = known.second;
+  if (__builtin_expect(known.second != 0, 1)) return;
+  result.op = record::intern(op, op_bytes);
+  result.shape = shape_id(raw);
+  if (result.shape != 0 && (result.op != 0 || op_bytes == 0)) record::add_pair(key, {result.op, result.shape});
+}
+
 }  // namespace
 
-Annotation read_annotation(const Library& library, std::uint64_t requested) {
+Annotation read_annotation(const Library& library) {
   Annotation result;
   Layout layout = g_layout.load(std::memory_order_relaxed);
   if (layout == Layout::off || library.annotation == nullptr) return result;
@@ -97,18 +128,16 @@ Annotation read_annotation(const Library& library, std::uint64_t requested) {
   if (layout == Layout::views) {
     const auto& said = *static_cast<const WithViews*>(annotation);
     if (said.op_size > kLongestName || said.region_size > kLongestName) return turn_off(), result;
-    result.op = text_id(said.op, said.op_size);
-    result.region = small_id(text_id(said.region, said.region_size));
+    name_op_and_shape(library, said.op, said.op_size, said.shape, result);
+    result.region = region_id(said.region, said.region_size);
     result.dtype = small_dtype(said.dtype);
     result.step = said.step;
-    result.shape = shape_id(library, said.shape, requested);
   } else if (layout == Layout::pointers) {
     const auto& said = *static_cast<const WithPointers*>(annotation);
-    result.op = record::intern(said.op);
-    result.region = small_id(record::intern(said.region));
+    name_op_and_shape(library, said.op, said.op != nullptr ? strlen(said.op) : 0, said.shape, result);
+    result.region = region_id(said.region, said.region != nullptr ? strlen(said.region) : 0);
     result.dtype = small_dtype(said.dtype);
     result.step = said.step;
-    result.shape = shape_id(library, said.shape, requested);
   }
   return result;
 }

@@ -16,7 +16,6 @@ struct Annotation {
 };
 
 // Empty where TensorFlow says nothing, or where its layout is not one that we know (then said once, and never read again).
-// `requested` tells a real shape [0] from TensorFlow's "[0]" for "I do not know".
-Annotation read_annotation(const Library& library, std::uint64_t requested);
+Annotation read_annotation(const Library& library);
 
 }  // namespace vramscope::capture::tensorflow

@@ -24,7 +24,7 @@ namespace {
 
 using record::t_state;
 
-void begin_call(const void* self) { t_state.call = {self, 0, 0, 0}; }
+void begin_call(const void* self, std::uint8_t pool) { t_state.call = {self, 0, 0, record::pool_totals(pool)}; }
 
 record::AllocatorCall end_call(const void* self) {
   const record::AllocatorCall call = t_state.call;
@@ -50,8 +50,8 @@ void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, 
   const std::uint8_t pool = pool_of(real, self);
   if (pool == record::kNoPool) return real.allocate_raw(self, alignment, bytes, attributes);
 
-  const Annotation said = read_annotation(real, bytes);
-  begin_call(self);
+  const Annotation said = read_annotation(real);
+  begin_call(self, pool);
   void* block = real.allocate_raw(self, alignment, bytes, attributes);
   const record::AllocatorCall call = end_call(self);
   if (block == nullptr && bytes == 0) return block;
@@ -89,7 +89,7 @@ void deallocate(const Library& real, void* self, void* block) {
   // Before 2.19 no size is told inside the lock on a free; it is asked for while the block still exists.
   const bool told = frees_tell_sizes();
   if (!told) event.bytes = real.allocated_size(self, block);
-  begin_call(self);
+  begin_call(self, pool);
   real.deallocate_raw(self, block);
   const record::AllocatorCall call = end_call(self);
   if (call.granted != 0) learn_frees_tell_sizes();
@@ -124,17 +124,14 @@ void on_mark_free(const Library& real, void* self, std::size_t chunk) {
 void on_trace_me(const Library& real, void* self, std::size_t length, const char* name, const void* block, std::int64_t requested,
                  std::int64_t granted) {
   record::AllocatorCall& call = t_state.call;
-  if (call.allocator == self && granted > 0) {
+  if (call.allocator == self && granted > 0 && call.totals != nullptr) {
     draw(self);
-    const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(self));
-    if (spool::Pool* totals = record::pool_totals(pool)) {
-      call.granted = static_cast<std::uint64_t>(granted);
-      // "MemoryAllocation" or "MemoryDeallocation".
-      if (length > 6 && name[6] == 'A') {
-        record::count_alloc(*totals, call.granted);
-      } else {
-        record::count_free(*totals, call.granted);
-      }
+    call.granted = static_cast<std::uint64_t>(granted);
+    // "MemoryAllocation" or "MemoryDeallocation".
+    if (length > 6 && name[6] == 'A') {
+      record::count_alloc(*call.totals, call.granted);
+    } else {
+      record::count_free(*call.totals, call.granted);
     }
   }
   real.trace_me(self, length, name, block, requested, granted);
@@ -178,14 +175,14 @@ void on_deallocate_raw(const Library& real, void* self, void* block) {
 }
 
 void on_destroy(const Library& real, void* self) {
-  begin_call(self);
+  begin_call(self, record::find_pool(reinterpret_cast<std::uint64_t>(self)));
   forget(self);
   real.destroy(self);
   end_call(self);
 }
 
 void on_destroy_base(const Library& real, void* self) {
-  begin_call(self);
+  begin_call(self, record::find_pool(reinterpret_cast<std::uint64_t>(self)));
   forget(self);
   real.destroy_base(self);
   end_call(self);
