@@ -1,0 +1,160 @@
+// Stacked areas from columns: steps, not slopes; every column is a state that occurred.
+import type { Stack } from "../gen/rpc";
+import { hatch, inkOn, type Tokens } from "./tokens";
+
+export interface Piece {
+  t0: number;
+  t1: number;
+  data: Stack;
+}
+export interface StackOptions {
+  x: (t: number) => number;
+  y: (bytes: number) => number;
+  clip: { x0: number; x1: number };
+  solo: number; // index of the only group to show, -1 = all
+  byCategory: boolean;
+  label: boolean;
+}
+
+export function groupFill(tokens: Tokens, stack: Stack, group: number, byCategory: boolean): string {
+  const g = stack.groups[group]!;
+  if (byCategory) return tokens.fill(g.name);
+  return g.rest ? tokens.n1 : tokens.rank(group, stack.groups.length);
+}
+
+export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces: Piece[], o: StackOptions): void {
+  const sample = pieces[0]?.data;
+  if (!sample) return;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(o.clip.x0, 0, o.clip.x1 - o.clip.x0, 1e5);
+  ctx.clip();
+  const floor = o.y(0);
+  const groups = sample.groups.length;
+  // Painter's order: the whole silhouette in the colour of the top group, then what lies below it, and so on down.
+  const tops = pieces.map((p) => cumulative(p.data, o.solo));
+  for (let g = groups - 1; g >= 0; g--) {
+    if (o.solo >= 0 && g !== o.solo) continue;
+    const group = sample.groups[g]!;
+    if (group.max <= 0) continue;
+    const fill = groupFill(tokens, sample, g, o.byCategory);
+    const edge = o.byCategory ? tokens.line_of(group.name) : tokens.edge;
+    for (let p = 0; p < pieces.length; p++) {
+      const piece = pieces[p]!;
+      const n = piece.data.t.length - 1;
+      if (n < 1) continue;
+      const top = tops[p]![g]!;
+      const area = new Path2D();
+      const line = new Path2D();
+      let open = false;
+      let right = 0;
+      for (let i = 0; i < n; i++) {
+        const a = Math.max(piece.t0, piece.data.t[i]!);
+        const b = Math.min(piece.t1, piece.data.t[i + 1]!);
+        if (b <= a) continue;
+        const x0 = o.x(a);
+        right = o.x(b);
+        if (right < o.clip.x0 - 2 || x0 > o.clip.x1 + 2) continue;
+        const y = o.y(top[i]!);
+        if (!open) {
+          area.moveTo(x0, floor);
+          line.moveTo(x0, y);
+          open = true;
+        }
+        area.lineTo(x0, y);
+        area.lineTo(right, y);
+        line.lineTo(x0, y);
+        line.lineTo(right, y);
+      }
+      if (!open) continue;
+      area.lineTo(right, floor);
+      area.closePath();
+      ctx.fillStyle = fill;
+      ctx.fill(area);
+      if (group.name === "unknown" && o.byCategory) {
+        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
+        ctx.fill(area);
+      }
+      ctx.strokeStyle = edge;
+      ctx.lineWidth = 1;
+      ctx.stroke(line);
+    }
+  }
+  if (o.label) names(ctx, tokens, pieces, tops, o);
+  ctx.restore();
+}
+
+/** For each group, its upper border in each column. */
+function cumulative(stack: Stack, solo: number): Float64Array[] {
+  const n = stack.t.length - 1;
+  const out: Float64Array[] = [];
+  let below: Float64Array | null = null;
+  for (let g = 0; g < stack.groups.length; g++) {
+    const top = new Float64Array(Math.max(0, n));
+    for (let i = 0; i < n; i++) top[i] = (solo >= 0 || !below ? 0 : below[i]!) + stack.bytes[g * n + i]!;
+    out.push(top);
+    below = top;
+  }
+  return out;
+}
+
+/** Writes a group's name where it is high and wide enough; once for each long stretch. */
+function names(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces: Piece[], tops: Float64Array[][], o: StackOptions): void {
+  const sample = pieces[0]!.data;
+  ctx.font = "500 12px Inter, system-ui, sans-serif";
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  for (let g = 0; g < sample.groups.length; g++) {
+    if (o.solo >= 0 && g !== o.solo) continue;
+    const text = sample.groups[g]!.name.slice(0, 40) || "–";
+    const need = ctx.measureText(text).width + 14;
+    let start = NaN, low = Infinity, high = -Infinity, last = NaN;
+    const flush = () => {
+      if (last - start >= need && low - high >= 16) {
+        ctx.fillStyle = inkOn(groupFill(tokens, sample, g, o.byCategory));
+        const middle = o.byCategory && sample.groups[g]!.name === "inputs" ? start + need / 2 + 20 : (start + last) / 2;
+        ctx.fillText(text, Math.min(last - need / 2, Math.max(start + need / 2, middle)), (low + high) / 2);
+      }
+      start = NaN; low = Infinity; high = -Infinity;
+    };
+    for (let p = 0; p < pieces.length; p++) {
+      const { data, t0, t1 } = pieces[p]!;
+      const n = data.t.length - 1;
+      for (let i = 0; i < n; i++) {
+        const a = Math.max(t0, data.t[i]!);
+        const b = Math.min(t1, data.t[i + 1]!);
+        if (b <= a) continue;
+        const x0 = Math.max(o.clip.x0, o.x(a));
+        const x1 = Math.min(o.clip.x1, o.x(b));
+        if (x1 <= x0) continue;
+        const base = o.y(o.solo >= 0 || g === 0 ? 0 : tops[p]![g - 1]![i]!);
+        const top = o.y(tops[p]![g]![i]!);
+        if (Math.min(low, base) - Math.max(high, top) < 16) flush();
+        if (base - top < 16) continue;
+        if (Number.isNaN(start)) start = x0;
+        low = Math.min(low, base);
+        high = Math.max(high, top);
+        last = x1;
+      }
+    }
+    flush();
+  }
+}
+
+/** The column under time t. */
+export function columnAt(pieces: Piece[], t: number): { piece: Piece; index: number } | null {
+  for (const piece of pieces) {
+    if (t < piece.t0 || t >= piece.t1) continue;
+    const times = piece.data.t;
+    let low = 0;
+    let high = times.length - 2;
+    if (high < 0) return null;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (times[middle]! <= t) low = middle;
+      else high = middle - 1;
+    }
+    return { piece, index: low };
+  }
+  return null;
+}

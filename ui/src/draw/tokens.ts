@@ -1,0 +1,93 @@
+// Colours for canvases, read from the page's custom properties so that both follow one theme.
+const SLOTS: Record<string, string> = {
+  parameters: "parameters", parameter: "parameters", "optimizer state": "optimizer", optimizer_state: "optimizer",
+  constants: "constants", constant: "constants", buffers: "constants", buffer: "constants", inputs: "inputs", input: "inputs",
+  activations: "activations", activation: "activations", gradients: "gradients", gradient: "gradients",
+  temporaries: "temporaries", temporary: "temporaries", workspace: "temporaries", workspaces: "temporaries",
+  "XLA temporaries": "xla", xla_temporary: "xla", unknown: "unknown",
+};
+export const slotOf = (category: string): string => SLOTS[category] ?? "unknown";
+
+const NAMES = ["bg", "surface", "sunken", "text", "text-2", "text-3", "line", "line-2", "accent", "accent-soft", "signal", "signal-ink", "signal-soft",
+  "n1", "n2", "n3", "edge"] as const;
+type ColourName = (typeof NAMES)[number];
+
+export interface Tokens extends Record<ColourName, string> {
+  dark: boolean;
+  fill(category: string): string;
+  line_of(category: string): string;
+  /** Shades for groupings other than category: one hue, lightness by rank. */
+  rank(index: number, count: number): string;
+  age(share: number): string;
+}
+
+export function readTokens(): Tokens {
+  const style = getComputedStyle(document.documentElement);
+  const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const dark = document.documentElement.dataset.theme === "dark";
+  const base = Object.fromEntries(NAMES.map((name) => [name, get(name)])) as Record<ColourName, string>;
+  const cache = new Map<string, string>();
+  const cached = (name: string) => {
+    let value = cache.get(name);
+    if (value === undefined) cache.set(name, (value = get(name)));
+    return value;
+  };
+  return {
+    ...base, dark,
+    fill: (category) => cached(`c-${slotOf(category)}`),
+    line_of: (category) => cached(`e-${slotOf(category)}`),
+    rank: (index, count) => {
+      const share = count > 1 ? index / (count - 1) : 0;
+      return dark ? `hsl(205 45% ${62 - 38 * share}%)` : `hsl(205 48% ${38 + 48 * share}%)`;
+    },
+    age: viridis,
+  };
+}
+
+const VIRIDIS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+function viridis(share: number): string {
+  const x = Math.min(Math.max(share, 0), 0.9999) * 4;
+  const a = VIRIDIS[Math.floor(x)]!;
+  const b = VIRIDIS[Math.floor(x) + 1]!;
+  const part = x - Math.floor(x);
+  return `rgb(${a.map((v, i) => Math.round(v + (b[i]! - v) * part)).join(" ")})`;
+}
+
+/** #14181F or white, whichever contrasts more with the fill. */
+export function inkOn(fill: string): string {
+  const m = fill.match(/^#(..)(..)(..)$/);
+  if (!m) return "#14181f";
+  const part = (hex: string) => {
+    const v = parseInt(hex, 16) / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  };
+  const light = 0.2126 * part(m[1]!) + 0.7152 * part(m[2]!) + 0.0722 * part(m[3]!);
+  return (light + 0.05) / 0.06 > 1.05 / (light + 0.05) ? "#14181f" : "#ffffff";
+}
+
+const hatches = new Map<string, CanvasPattern>();
+/** Diagonal lines, at an even pitch whatever the pixel ratio. */
+export function hatch(ctx: CanvasRenderingContext2D, colour: string, pitch = 6): CanvasPattern | string {
+  const key = `${colour}/${pitch}/${devicePixelRatio}`;
+  const known = hatches.get(key);
+  if (known) return known;
+  const ratio = devicePixelRatio || 1;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = pitch * ratio;
+  const c = tile.getContext("2d");
+  if (!c) return colour;
+  c.scale(ratio, ratio);
+  c.strokeStyle = colour;
+  c.lineWidth = 1;
+  c.beginPath();
+  for (const shift of [-pitch, 0, pitch]) {
+    c.moveTo(shift - 1, pitch + 1);
+    c.lineTo(shift + pitch + 1, -1);
+  }
+  c.stroke();
+  const pattern = ctx.createPattern(tile, "repeat");
+  if (!pattern) return colour;
+  pattern.setTransform(new DOMMatrix().scale(1 / ratio));
+  hatches.set(key, pattern);
+  return pattern;
+}

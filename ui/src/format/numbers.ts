@@ -1,0 +1,71 @@
+// How figures are written: one decimal, thousands comma, real minus, one unit for a table or chart.
+export const MINUS = "\u2212";
+export const UNKNOWN = "\u2013";
+
+export interface Unit {
+  name: "B" | "KiB" | "MiB" | "GiB";
+  bytes: number;
+}
+const UNITS: Unit[] = [
+  { name: "B", bytes: 1 },
+  { name: "KiB", bytes: 1024 },
+  { name: "MiB", bytes: 1024 ** 2 },
+];
+const GIB: Unit = { name: "GiB", bytes: 1024 ** 3 };
+
+/** The unit of a table or chart, chosen by its largest figure: MiB up to 999,999. */
+export function unitFor(largest: number): Unit {
+  const size = Math.abs(largest);
+  if (size >= 1_000_000 * 1024 ** 2) return GIB;
+  return size >= 0.1 * 1024 ** 2 ? UNITS[2]! : size >= 1024 ? UNITS[1]! : UNITS[0]!;
+}
+
+const grouped = (value: number, decimals: number) =>
+  value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+export function count(value: number): string {
+  return signed(value, grouped(Math.abs(value), 0));
+}
+
+/** A figure without its unit, which stands once in the head. */
+export function inUnit(bytes: number | null | undefined, unit: Unit): string {
+  if (bytes === null || bytes === undefined || Number.isNaN(bytes)) return UNKNOWN;
+  return signed(bytes, grouped(Math.abs(bytes) / unit.bytes, unit.bytes === 1 ? 0 : 1));
+}
+
+export function size(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined || Number.isNaN(bytes)) return UNKNOWN;
+  const unit = unitFor(bytes);
+  return `${inUnit(bytes, unit)} ${unit.name}`;
+}
+
+export function change(bytes: number | null, unit: Unit): string {
+  if (bytes === null || Number.isNaN(bytes)) return UNKNOWN;
+  const text = inUnit(bytes, unit);
+  return bytes > 0 ? `+${text}` : text;
+}
+
+export function exact(bytes: number | null | undefined): string {
+  return bytes === null || bytes === undefined || Number.isNaN(bytes) ? "not known" : `${count(bytes)} bytes`;
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+export function duration(us: number | null | undefined): string {
+  if (us === null || us === undefined || Number.isNaN(us)) return UNKNOWN;
+  if (us < 1) return "new";
+  if (us < 1000) return `${us.toFixed(0)} µs`;
+  if (us < 1e6) return `${(us / 1e3).toFixed(1)} ms`;
+  if (us < 600e6) return `${(us / 1e6).toFixed(1)} s`;
+  return us < 3 * 3600e6 ? `${(us / 60e6).toFixed(1)} min` : `${(us / 3600e6).toFixed(1)} h`;
+}
+
+export function instant(us: number): string {
+  return `${(us / 1e6).toFixed(6)} s`;
+}
+
+function signed(value: number, text: string): string {
+  return value < 0 && /[1-9]/.test(text) ? MINUS + text : text;
+}

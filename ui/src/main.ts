@@ -1,0 +1,48 @@
+import { mount } from "svelte";
+import App from "./App.svelte";
+import "./app.css";
+import { Client, type Transport } from "./rpc/client";
+import { EmbeddedTransport } from "./rpc/embedded";
+import { HttpTransport } from "./rpc/http";
+import { app, watchTheme } from "./state/app.svelte";
+import { follow } from "./state/live";
+import { PROTOCOL } from "./gen/rpc";
+
+async function transport(): Promise<Transport> {
+  const payload = document.getElementById("payload")?.textContent?.trim() ?? "";
+  if (payload) return EmbeddedTransport.open(payload);
+  if (import.meta.env.DEV) return new (await import("./mock/transport")).MockTransport();
+  return new HttpTransport(takeToken());
+}
+
+/** The token comes as ?token=… and is taken out of the address bar, so that copied links do not carry it. */
+function takeToken(): string {
+  const url = new URL(location.href);
+  const given = url.searchParams.get("token");
+  if (given) {
+    sessionStorage.setItem("vramscope-token", given);
+    url.searchParams.delete("token");
+    history.replaceState(null, "", url);
+  }
+  return sessionStorage.getItem("vramscope-token") ?? "";
+}
+
+async function start(): Promise<void> {
+  watchTheme();
+  app.readAddress();
+  app.client = new Client(await transport());
+  mount(App, { target: document.getElementById("app") as HTMLElement });
+  try {
+    const hello = await app.client.ask("hello", {});
+    if (hello.protocol !== PROTOCOL) throw new Error(`The page speaks version ${PROTOCOL}, the program version ${hello.protocol}: reload the page.`);
+    if (hello.traces.length === 0) throw new Error("There is no trace here. Record one with `vramscope run -- python train.py`.");
+    app.hello = hello;
+    if (hello.traces.length > 1 && location.hash === "") app.place.view = "start";
+    follow();
+    if (!hello.traces[app.place.trace]) app.go({ trace: 0 }, false);
+  } catch (problem) {
+    app.error = (problem as Error).message;
+  }
+}
+
+void start();

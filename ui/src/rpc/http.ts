@@ -1,0 +1,19 @@
+// Answers from `vramscope serve`. The token came with the page's address; it goes back in a header, never in an address.
+import type { Transport } from "./client";
+import { decodeAnswer } from "./decode";
+
+export class HttpTransport implements Transport {
+  readonly kind = "server" as const;
+  constructor(private readonly token: string) {}
+
+  async ask(key: string): Promise<unknown> {
+    let response: Response;
+    try {
+      response = await fetch(`api/${key}`, { headers: { "X-Vramscope-Token": this.token } });
+    } catch {
+      throw new Error("The server does not answer. Is `vramscope serve` still running?");
+    }
+    if (!response.ok) throw new Error((await response.text()).slice(0, 500) || `The server answered ${response.status}.`);
+    return decodeAnswer(new Uint8Array(await response.arrayBuffer()));
+  }
+}

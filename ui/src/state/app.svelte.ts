@@ -1,0 +1,67 @@
+// The one state of the page: where we are, what the server is, which theme. Views read it and write it; the address follows.
+import type { Hello, Overview } from "../gen/rpc";
+import type { Client } from "../rpc/client";
+import { formatAddress, HOME, parseAddress, type Place } from "./address";
+
+type Theme = "light" | "dark";
+
+class App {
+  place = $state<Place>({ ...HOME });
+  client = $state.raw<Client>(undefined as unknown as Client);
+  hello = $state.raw<Hello | null>(null);
+  overview = $state.raw<Overview | null>(null);
+  error = $state("");
+  theme = $state<Theme>("light");
+  help = $state(false);
+  /** Grows when a live run has new data; queries read it and ask again. */
+  revision = $state(0);
+  live = $state(false);
+  /** False while the user looks at an older place of a live run. */
+  following = $state(true);
+  notice = $state("");
+
+  get info() {
+    return this.hello?.traces[this.place.trace] ?? null;
+  }
+  get inReport(): boolean {
+    return this.client.transport.kind === "report";
+  }
+
+  /** Goes somewhere; `keep` = a step in the history that the back button returns to. */
+  go(change: Partial<Place>, keep = true): void {
+    Object.assign(this.place, change);
+    const address = formatAddress(this.place);
+    if (address === location.hash) return;
+    if (keep) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  }
+
+  follow(address: string): void {
+    this.place = { ...parseAddress(address), trace: this.place.trace };
+    history.pushState(null, "", formatAddress(this.place));
+  }
+
+  link(change: Partial<Place>): string {
+    return formatAddress({ ...this.place, ...change });
+  }
+
+  readAddress(): void {
+    this.place = parseAddress(location.hash);
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    document.documentElement.dataset.theme = theme;
+  }
+}
+
+export const app = new App();
+
+export function watchTheme(): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  app.setTheme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => app.setTheme(dark.matches ? "dark" : "light"));
+  let before: Theme = app.theme;
+  addEventListener("beforeprint", () => { before = app.theme; app.setTheme("light"); });
+  addEventListener("afterprint", () => app.setTheme(before));
+}

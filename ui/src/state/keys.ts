@@ -1,0 +1,51 @@
+// Keys that work everywhere. A view adds its own by `viewKeys`.
+import { app } from "./app.svelte";
+import type { View } from "./address";
+
+const GO: Record<string, View> = { o: "overview", t: "timeline", p: "peak", s: "steps", l: "layers", k: "leaks", m: "map", x: "oom", u: "source", d: "diff" };
+type Handler = (event: KeyboardEvent) => boolean;
+let ofView: Handler | null = null;
+let waiting = false;
+
+/** The keys of the view on the screen; the answer of a handler says whether the key was its own. */
+export function viewKeys(handler: Handler): () => void {
+  ofView = handler;
+  return () => { if (ofView === handler) ofView = null; };
+}
+
+export function onKey(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement;
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog")) return;
+  if (waiting) {
+    waiting = false;
+    const view = GO[event.key];
+    if (view) { app.go({ view, mode: "", table: false }); event.preventDefault(); }
+    return;
+  }
+  if (ofView?.(event)) { event.preventDefault(); return; }
+  if (common(event.key)) event.preventDefault();
+}
+
+function common(key: string): boolean {
+  switch (key) {
+    case "g": waiting = true; setTimeout(() => (waiting = false), 1200); return true;
+    case "/": document.getElementById("filter")?.focus(); return true;
+    case "?": app.help = true; return true;
+    case "t": app.go({ table: !app.place.table }, false); return true;
+    case "y":
+      navigator.clipboard?.writeText(location.href).then(() => say("Link copied."), () => say("The browser refused to copy."));
+      return true;
+    case "Escape":
+      if (app.place.selected || app.place.brush) app.go({ selected: "", brush: null }, false);
+      else if (app.place.filter) app.go({ filter: "" }, false);
+      return true;
+    default: return false;
+  }
+}
+
+let quiet = 0;
+export function say(text: string): void {
+  app.notice = text;
+  clearTimeout(quiet);
+  quiet = window.setTimeout(() => (app.notice = ""), 2500);
+}
