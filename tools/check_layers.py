@@ -45,11 +45,12 @@ INSIDE_HEADERS = {
 
 UI_ALLOWED = {
     "gen": set(),
-    "base": {"gen"},
-    "engine": {"base", "gen"},
-    "widgets": {"base", "engine", "gen"},
-    "views": {"base", "engine", "widgets", "gen"},
-    "app": {"base", "engine", "widgets", "views", "gen"},
+    "format": set(),
+    "rpc": {"gen"},
+    "draw": {"gen", "format"},
+    "state": {"gen", "format", "rpc"},
+    "parts": {"gen", "format", "rpc", "draw", "state"},
+    "views": {"gen", "format", "rpc", "draw", "state", "parts"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)

@@ -35,8 +35,8 @@ def test_layers_accept_what_the_data_flow_allows(tmp_path):
     ("src/cli/b.cpp", '#include "neighbour.h"', "write the path from src/"),
     ("src/record/b.cpp", "#include <vector>", "libstdc++"),
     ("src/newcomer/b.cpp", "", "no line for this folder"),
-    ("ui/src/base/b.ts", 'import {x} from "../views/peak";', "base/ may only see: gen"),
-    ("ui/src/widgets/b.svelte", "<script>import x from '../app/main';</script>", "widgets/ may only see"),
+    ("ui/src/rpc/b.ts", 'import {x} from "../views/peak";', "rpc/ may only see: gen"),
+    ("ui/src/parts/b.svelte", "<script>import x from '../views/Peak.svelte';</script>", "parts/ may only see"),
 ])
 def test_layers_refuse(tmp_path, name, text, said):
     errors = list(check_layers.check(tree(tmp_path, {**CLEAN, name: text + "\n"})))

@@ -5,7 +5,7 @@ import { shown } from "../format/names";
 import { byteScale, tickText, timeTicks } from "./axis";
 import { drawStack, type Piece } from "./stack";
 import { hatch, type Tokens } from "./tokens";
-import type { Scale } from "../views/timeline/scale";
+import type { Scale } from "./scale";
 
 export const GUTTER = 100;
 export interface Lane {
