@@ -7,6 +7,7 @@
 #include "trace/chunk.h"
 #include "trace/chunk_layout.h"
 #include "trace/column.h"
+#include "trace/dictionary.h"
 #include "trace/values.h"
 
 namespace vramscope::trace {
@@ -146,6 +147,7 @@ class Decoder {
     if (!decode_dict(*raw_.column[kAllocSite], distinct_, index_)) return no("a column does not hold what it says");
     for (const std::uint64_t site : distinct_) {
       if (site >= all_.sites.size()) return no("it refers to something that is not in the file");
+      if ((all_.sites[site].flags & kLostSite) != 0) return no("the names that it needs are damaged");
     }
     table.site.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) table.site[i] = static_cast<SiteId>(distinct_[index_[i]]);

@@ -16,6 +16,7 @@ using support::ByteSpan;
 
 constexpr std::size_t kBlockBytes = 1u << 20;  // a block is closed when it is longer
 constexpr std::size_t kBatchRows = 4096;
+constexpr std::uint64_t kMaxMissing = 1u << 20;  // placeholders at one place
 constexpr std::uint64_t kStringDictionary = 1;
 
 template <typename T>
@@ -158,10 +159,19 @@ bool references_known(const Entry& entry, const Dictionaries& all) {
   return good;
 }
 
+void mark_lost(std::string& entry) { entry = "(lost)"; }
+void mark_lost(Site& entry) { entry.flags = kLostSite; }
+template <typename Entry>
+void mark_lost(Entry&) {}
+
 // Reads the columns of one table into new rows at the end of `entries`.
 template <typename Entry, typename Decode>
-Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& entries, Decode decode) {
-  if (table.first != entries.size()) return fail("its entries do not follow those before");
+Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& entries, std::uint64_t& may_miss, Decode decode) {
+  const std::uint64_t missing = table.first - entries.size();
+  if (missing > std::min<std::uint64_t>(may_miss, kMaxMissing)) return fail("its entries do not follow those before");
+  may_miss -= missing;
+  entries.resize(static_cast<std::size_t>(table.first));
+  for (auto entry = entries.end() - static_cast<std::ptrdiff_t>(missing); entry != entries.end(); ++entry) mark_lost(*entry);
   if (table.rows > kBatchRows) return fail("a table is longer than the format allows");
   // Entries are distinct, so that each has at least a byte somewhere: a few bytes cannot ask for a lot of memory.
   if (table.rows > in.left() || entries.size() + table.rows > kMaxEntries)
@@ -176,13 +186,13 @@ Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& e
   return {};
 }
 
-Status decode_tables(ByteReader& in, Dictionaries& all) {
+Status decode_tables(ByteReader& in, Dictionaries& all, std::uint64_t& may_miss) {
   while (in.left() > 0) {
     const TableHead table = take_table(in);
     bool known_table = table.id == kStringDictionary;
     Status status;
     if (known_table) {
-      status = append_rows(in, table, all.strings, [](const Column& column, std::vector<std::string>& rows) {
+      status = append_rows(in, table, all.strings, may_miss, [](const Column& column, std::vector<std::string>& rows) {
         return column.field != 1 || decode_text(column, rows);
       });
     }
@@ -190,7 +200,7 @@ Status decode_tables(ByteReader& in, Dictionaries& all) {
       if (id != table.id) return;
       known_table = true;
       const std::size_t before = entries.size();
-      status = append_rows(in, table, entries, decode_column_of<Entry>);
+      status = append_rows(in, table, entries, may_miss, decode_column_of<Entry>);
       for (std::size_t i = before; status && i < entries.size(); ++i) {
         if (!references_known(entries[i], all)) status = fail("an entry refers to one that is not there");
       }
@@ -231,7 +241,7 @@ bool encode_additions(const Dictionaries& all, DictionarySizes& written, Buffer&
   return !payload.empty();
 }
 
-Status decode_additions(ByteSpan payload, Dictionaries& all) {
+Status decode_additions(ByteSpan payload, Dictionaries& all, std::uint64_t& may_miss) {
   const DictionarySizes before = {0,
                                   all.strings.size(),
                                   all.pools.size(),
@@ -241,7 +251,7 @@ Status decode_additions(ByteSpan payload, Dictionaries& all) {
                                   all.threads.size(),
                                   all.op_sources.size()};
   ByteReader in(payload);
-  Status status = decode_tables(in, all);
+  Status status = decode_tables(in, all, may_miss);
   if (status) return status;
   all.strings.resize(before[kStringDictionary]);
   for_each_dictionary(all, [&](std::uint64_t id, auto& entries) { entries.resize(before[id]); });

@@ -16,8 +16,12 @@ using DictionarySizes = std::array<std::size_t, 8>;
 // Encodes entries after `written` into `payload` and advances `written`, about 1 MiB at most. False if there were none.
 bool encode_additions(const Dictionaries& all, DictionarySizes& written, support::Buffer& payload);
 
-// Adds the entries of one block. On an error, whose text says what is wrong, `all` is unchanged.
-Status decode_additions(support::ByteSpan payload, Dictionaries& all);
+// Adds the entries of one block. On an error, whose text says what is wrong, `all` is unchanged. Where a block before was
+// damaged, up to `may_miss` entries are replaced by placeholders, and counted off.
+Status decode_additions(support::ByteSpan payload, Dictionaries& all, std::uint64_t& may_miss);
+
+// Site::flags of a placeholder: its pool and size are not known, so that no event may build on it.
+inline constexpr std::uint64_t kLostSite = std::uint64_t{1} << 63;
 
 // The entries with id 0 that every trace has without writing them: the empty string, the empty stack.
 Dictionaries initial_dictionaries();

@@ -57,6 +57,7 @@ struct Reader::State {
   std::vector<ChunkPlace> chunks;
   OrdinalMap ordinals;
   std::uint64_t events = 0;
+  std::uint64_t lost_names = 0;  // how many dictionary entries damaged bytes may have held
 
   // The first damage is named, the others are counted.
   std::uint64_t more_damage = 0;
@@ -80,8 +81,9 @@ struct Reader::State {
 
   void add_dictionary(const IndexEntry& block) {
     const auto raw = payload(block);
-    Status status = raw ? decode_additions(*raw, all) : std::unexpected(raw.error());
+    Status status = raw ? decode_additions(*raw, all, lost_names) : std::unexpected(raw.error());
     if (status) return;
+    lost_names += block.head.stored_bytes * std::uint64_t{kMaxRatio};
     damaged(block.offset, fmt::format("the names at byte {} cannot be read: {}", block.offset, status.error().message));
   }
 
@@ -144,8 +146,10 @@ Result<Reader> Reader::open(const std::filesystem::path& path) {
   state->header = *header;
   const auto scan = scan_blocks(state->file);
   if (!scan) return std::unexpected(scan.error());
-  for (const Gap& gap : scan->gaps)
+  for (const Gap& gap : scan->gaps) {
     state->damaged(gap.offset, fmt::format("the {} bytes at byte {} are no part of a trace", gap.bytes, gap.offset));
+    state->lost_names += gap.bytes * kMaxRatio;
+  }
   for (const IndexEntry& block : scan->blocks) {
     if (block.head.type == std::to_underlying(BlockType::dictionary)) state->add_dictionary(block);
     if (block.head.type == std::to_underlying(BlockType::events)) state->add_chunk(block);

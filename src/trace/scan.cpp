@@ -31,7 +31,7 @@ bool whole(const ReadFile& file, const IndexEntry& block) {
 // The first good head of a whole block at or after `from`.
 std::optional<IndexEntry> search(const ReadFile& file, std::uint64_t from) {
   static constexpr std::array<std::uint8_t, 4> kMagic = {'V', 'B', 'L', 'K'};
-  Buffer window(kWindowBytes);
+  Buffer window(static_cast<std::size_t>(std::min<std::uint64_t>(kWindowBytes, file.size() - std::min(from, file.size()))));
   while (from < file.size() && file.size() - from >= kBlockHeadBytes) {
     const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file.size() - from));
     if (!file.read(from, std::span(window).first(bytes))) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<IndexEntry> search(const ReadFile& file, std::uint64_t from) {
       if (const auto head = head_at(file, block.offset); head && whole(file, {block.offset, *head}))
         return IndexEntry{block.offset, *head};
     }
-    if (bytes < window.size()) break;
+    if (from + bytes == file.size()) break;
     from += bytes - (kMagic.size() - 1);
   }
   return std::nullopt;

@@ -15,6 +15,19 @@
 
 namespace vramscope::trace {
 
+inline bool same_events(const Chunk& a, const Chunk& b) {
+  bool same = a.kind == b.kind && a.seq == b.seq && a.time_us == b.time_us && a.thread == b.thread;
+  for_each_table(a.tables, [&]<typename Table>(EventKind, const Table& mine) {
+    for_each_table(b.tables, [&]<typename Other>(EventKind, const Other& theirs) {
+      if constexpr (std::is_same_v<Table, Other>) {
+        same = same && mine.size() == theirs.size();
+        for (std::size_t i = 0; same && i < mine.size(); ++i) same = mine.row(i) == theirs.row(i);
+      }
+    });
+  });
+  return same;
+}
+
 class TestFile : public ::testing::Test {
  protected:
   void SetUp() override {
