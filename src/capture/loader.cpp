@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "base/glibc.h"
+#include "capture/elf_symbols.h"
 
 namespace vramscope::capture {
 
@@ -53,9 +54,7 @@ void* real_dlsym(void* handle, const char* name) {
   static std::atomic<Dlsym> real;
   Dlsym found = real.load(std::memory_order_acquire);
   if (found == nullptr) {
-    // The second version name is for glibc 2.34 and newer on machines that do not keep the old one.
-    void* symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-    if (symbol == nullptr) symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+    void* symbol = libc_function("dlsym");
     if (symbol == nullptr) return nullptr;
     memcpy(&found, &symbol, sizeof found);
     real.store(found, std::memory_order_release);
