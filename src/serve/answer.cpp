@@ -12,7 +12,7 @@ namespace vramscope::serve {
 
 namespace {
 
-constexpr double kLargestWhole = 9007199254740992.0;   // 2^53: JavaScript's numbers are doubles
+constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: JavaScript's numbers are doubles
 
 void put_u32(std::string& out, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>((value >> shift) & 0xff));
@@ -85,9 +85,12 @@ void AnswerWriter::number(std::int64_t value) {
 
 void AnswerWriter::number(double value) {
   separate();
-  if (!std::isfinite(value)) json_ += "null";
-  else if (value == std::floor(value) && std::abs(value) < kLargestWhole) fmt::format_to(std::back_inserter(json_), "{}", static_cast<std::int64_t>(value));
-  else fmt::format_to(std::back_inserter(json_), "{}", value);
+  if (!std::isfinite(value))
+    json_ += "null";
+  else if (value == std::floor(value) && std::abs(value) < kLargestWhole)
+    fmt::format_to(std::back_inserter(json_), "{}", static_cast<std::int64_t>(value));
+  else
+    fmt::format_to(std::back_inserter(json_), "{}", value);
 }
 
 void AnswerWriter::boolean(bool value) {

@@ -21,7 +21,7 @@ class AnswerWriter {
   void text(std::string_view value);
   void number(std::uint64_t value);
   void number(std::int64_t value);
-  void number(double value);      // null where it is no number
+  void number(double value);  // null where it is no number
   void boolean(bool value);
   void null();
   void column(const std::vector<double>& values);
@@ -51,8 +51,10 @@ void put_list(AnswerWriter& out, const std::vector<T>& values, Put put_one) {
 
 template <typename T, typename Put>
 void put_optional(AnswerWriter& out, const std::optional<T>& value, Put put_one) {
-  if (value) put_one(out, *value);
-  else out.null();
+  if (value)
+    put_one(out, *value);
+  else
+    out.null();
 }
 
 }  // namespace vramscope::serve

@@ -12,7 +12,8 @@ namespace {
 Result<std::string_view> find(const Params& params, std::string_view name) {
   const auto at = params.find(name);
   if (at == params.end()) return fail(fmt::format("the parameter '{}' is missing", name));
-  if (at->second.size() > kLongestParameter) return fail(fmt::format("the parameter '{}' is longer than {} bytes", name, kLongestParameter));
+  if (at->second.size() > kLongestParameter)
+    return fail(fmt::format("the parameter '{}' is longer than {} bytes", name, kLongestParameter));
   return std::string_view(at->second);
 }
 
@@ -21,7 +22,8 @@ Status read_number(const Params& params, std::string_view name, Number& out) {
   const auto text = find(params, name);
   if (!text) return std::unexpected(text.error());
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
-  if (error != std::errc{} || end != text->data() + text->size()) return fail(fmt::format("the parameter '{}' is not a number", name));
+  if (error != std::errc{} || end != text->data() + text->size())
+    return fail(fmt::format("the parameter '{}' is not a number", name));
   return {};
 }
 

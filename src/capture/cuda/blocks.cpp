@@ -31,7 +31,8 @@ Part* parts() {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   madvise(memory, bytes, MADV_WIPEONFORK);
-  if (g_parts.compare_exchange_strong(there, static_cast<Part*>(memory), std::memory_order_acq_rel)) return static_cast<Part*>(memory);
+  if (g_parts.compare_exchange_strong(there, static_cast<Part*>(memory), std::memory_order_acq_rel))
+    return static_cast<Part*>(memory);
   munmap(memory, bytes);
   return there;
 }
@@ -145,8 +146,10 @@ void update_all(bool (*change)(Block&, void*), void* data) {
     for (std::size_t at = 0; part.used != 0 && at < kPlaces;) {
       Block& block = part.places[at];
       // Erasing moves another block here: look at the same place again.
-      if (block.space != Space::none && !change(block, data)) erase(part, block);
-      else ++at;
+      if (block.space != Space::none && !change(block, data))
+        erase(part, block);
+      else
+        ++at;
     }
     unlock(part);
   }

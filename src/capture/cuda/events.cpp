@@ -1,6 +1,7 @@
 #include "capture/cuda/events.h"
 
 #include "capture/cuda/owner.h"
+#include "capture/stacks/stacks.h"
 
 namespace vramscope::capture::cuda {
 
@@ -12,9 +13,11 @@ record::AllocEvent event_of(const Allocation& allocation) {
   event.pool = allocation.pool;
   event.flags = allocation.record_flags;
   event.requested = allocation.requested;
+  event.stack = stacks::capture();
   event.stream = allocation.stream;
   event.handle = allocation.handle;
-  event.owner = cheap_call ? owner_of(allocation.caller.code) : owner_behind_runtime(allocation.caller.code, allocation.caller.stack);
+  event.owner =
+      cheap_call ? owner_of(allocation.caller.code) : owner_behind_runtime(allocation.caller.code, allocation.caller.stack);
   return event;
 }
 
@@ -46,7 +49,8 @@ void record_allocation(const Allocation& allocation) {
   blocks::Block stale;
   if (!blocks::insert(block, &stale))
     record::say_once("more live driver allocations than can be remembered", "frees of some of them will be missing");
-  if (stale.space != blocks::Space::none) record_free(stale);  // the driver gave it out again: it was freed in a way we do not see
+  if (stale.space != blocks::Space::none)
+    record_free(stale);  // the driver gave it out again: it was freed in a way we do not see
   event.address = block.key;
   event.granted = block.bytes;
   event.count = (block.flags & blocks::kImported) == 0;

@@ -50,8 +50,10 @@ void record_allocation(const Allocation& allocation);
 void record_refusal(const Allocation& allocation);  // out of memory
 // After the call: one of the two, or nothing.
 inline void record_outcome(CUresult result, const Allocation& allocation) {
-  if (result == kSuccess) record_allocation(allocation);
-  else if (result == kOutOfMemory) record_refusal(allocation);
+  if (result == kSuccess)
+    record_allocation(allocation);
+  else if (result == kOutOfMemory)
+    record_refusal(allocation);
 }
 
 void record_free(const blocks::Block& block, std::uint64_t stream = 0, std::uint8_t flags = 0);

@@ -6,7 +6,7 @@
 #error "add the entries for this processor"
 #endif
 
-#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) \
+#define VS_HOOK(symbol, base, since, per_thread, role, parameters, what)                                          \
   __asm__(".text\n.p2align 4\n.globl " #symbol "\n.type " #symbol ", @function\n.hidden vs_" #symbol "\n" #symbol \
           ":\n.cfi_startproc\nendbr64\njmp vs_" #symbol "\n.cfi_endproc\n.size " #symbol ", . - " #symbol "\n");
 #include "capture/cuda/hooks.inc"

@@ -99,18 +99,24 @@ extern "C" {
 // For names like cuXyz: the function to jump to.
 __attribute__((visibility("hidden"))) void* vs_dlsym_target(void* handle, const char* name, const void* caller) {
   switch (route(handle, name, caller)) {
-    case Route::wrapped: return reinterpret_cast<void*>(&driver_dlsym);
-    case Route::after_us: return reinterpret_cast<void*>(&dlsym_after_us);
-    case Route::real: break;
+    case Route::wrapped:
+      return reinterpret_cast<void*>(&driver_dlsym);
+    case Route::after_us:
+      return reinterpret_cast<void*>(&dlsym_after_us);
+    case Route::real:
+      break;
   }
   return reinterpret_cast<void*>(real_dlsym_pointer());
 }
 
 __attribute__((visibility("hidden"))) void* vs_dlvsym_target(void* handle, const char* name, const void* caller) {
   switch (route(handle, name, caller)) {
-    case Route::wrapped: return reinterpret_cast<void*>(&driver_dlvsym);
-    case Route::after_us: return reinterpret_cast<void*>(&dlvsym_after_us);
-    case Route::real: break;
+    case Route::wrapped:
+      return reinterpret_cast<void*>(&driver_dlvsym);
+    case Route::after_us:
+      return reinterpret_cast<void*>(&dlvsym_after_us);
+    case Route::real:
+      break;
   }
   return reinterpret_cast<void*>(real_dlvsym_pointer());
 }

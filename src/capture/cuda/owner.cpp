@@ -141,8 +141,10 @@ bool search(std::uintptr_t address, Module& found) {
     std::uint32_t low = 0, high = g_modules.count.load(std::memory_order_relaxed);
     while (low < high) {
       const std::uint32_t middle = (low + high) / 2;
-      if (g_modules.sorted[middle].end <= address) low = middle + 1;
-      else high = middle;
+      if (g_modules.sorted[middle].end <= address)
+        low = middle + 1;
+      else
+        high = middle;
     }
     const Module module = g_modules.sorted[low < kMaxModules ? low : 0];
     const bool inside = low < g_modules.count.load(std::memory_order_relaxed) && address >= module.begin;
@@ -166,9 +168,7 @@ bool module_of(const void* caller, Module& module) {
 constexpr std::size_t kCached = 256;
 std::atomic<std::uint64_t> g_cache[kCached];
 
-std::uint64_t cache_tag(std::uintptr_t address) {
-  return (address >> 8) << 24 | (record::t_state.generation & 0xff);
-}
+std::uint64_t cache_tag(std::uintptr_t address) { return (address >> 8) << 24 | (record::t_state.generation & 0xff); }
 
 // Memory is read through the kernel here: near the end of a stack, or in a library that was unloaded meanwhile, it stops short
 // where a plain read would be a fault.

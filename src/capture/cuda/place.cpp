@@ -19,8 +19,8 @@ struct Remembered {
 };
 constinit thread_local Remembered t_last{};
 
-std::atomic<std::uint32_t> g_epoch = 1;      // changes when a context goes
-std::atomic<std::uint64_t> g_measured;       // bit per device whose context was recorded
+std::atomic<std::uint32_t> g_epoch = 1;  // changes when a context goes
+std::atomic<std::uint64_t> g_measured;   // bit per device whose context was recorded
 
 bool first_on(int device) {
   const std::uint64_t bit = 1ull << device;
@@ -57,8 +57,6 @@ void context_created(CUcontext context, int device) {
   VS_REAL(cuCtxPopCurrent_v2)(&popped);
 }
 
-void forget_places() {
-  g_epoch.fetch_add(1, std::memory_order_release);
-}
+void forget_places() { g_epoch.fetch_add(1, std::memory_order_release); }
 
 }  // namespace vramscope::capture::cuda

@@ -42,14 +42,10 @@ struct FamilyInfo {
   record::Memory memory;
 };
 constexpr FamilyInfo kFamilies[] = {
-    {"device memory", record::Memory::device},
-    {"managed", record::Memory::managed},
-    {"pinned", record::Memory::pinned},
-    {"arrays", record::Memory::array},
-    {"physical (VMM)", record::Memory::device},
-    {"reserved addresses", record::Memory::virtual_only},
-    {"imported", record::Memory::device},
-    {"graph memory", record::Memory::device},
+    {"device memory", record::Memory::device},  {"managed", record::Memory::managed},
+    {"pinned", record::Memory::pinned},         {"arrays", record::Memory::array},
+    {"physical (VMM)", record::Memory::device}, {"reserved addresses", record::Memory::virtual_only},
+    {"imported", record::Memory::device},       {"graph memory", record::Memory::device},
     {"other mempools", record::Memory::device},
 };
 
@@ -106,7 +102,8 @@ MemPool* mem_pool(CUmemoryPool handle, int device) {
     void* there = pool.handle.load(std::memory_order_acquire);
     if (there == nullptr && pool.handle.compare_exchange_strong(there, handle, std::memory_order_acq_rel)) {
       CUmemoryPool standard = nullptr;
-      if (usable(device) && VS_REAL(cuDeviceGetDefaultMemPool)(&standard, device) == kSuccess) pool.is_default = standard == handle;
+      if (usable(device) && VS_REAL(cuDeviceGetDefaultMemPool)(&standard, device) == kSuccess)
+        pool.is_default = standard == handle;
       pool.device.store(device, std::memory_order_relaxed);
       pool.ready.store(true, std::memory_order_release);
       return &pool;
@@ -149,8 +146,7 @@ void sample_reserved(MemPool& pool, bool now) {
   const std::uint8_t recorded = recorded_pool(pool);
   const spool::Pool* totals = record::pool_totals(recorded);
   if (totals == nullptr) return;
-  const bool outgrown =
-      totals->live_bytes.load(std::memory_order_relaxed) > pool.reserved.bytes.load(std::memory_order_relaxed);
+  const bool outgrown = totals->live_bytes.load(std::memory_order_relaxed) > pool.reserved.bytes.load(std::memory_order_relaxed);
   if (!due(pool.reserved) && !outgrown && !now) return;
   std::uint64_t bytes = 0;
   if (VS_REAL(cuMemPoolGetAttribute)(pool.handle.load(std::memory_order_relaxed), kPoolReservedCurrent, &bytes) == kSuccess)

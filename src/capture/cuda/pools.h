@@ -8,15 +8,15 @@
 namespace vramscope::capture::cuda {
 
 enum class Family : std::uint8_t {
-  linear,        // cuMemAlloc
-  managed,       // cuMemAllocManaged
-  pinned,        // host memory that the device can reach
-  array,         // cuArrayCreate
-  physical,      // cuMemCreate; a block's address is its handle
-  reservation,   // addresses without memory; its regions are what is mapped into them
-  imported,      // memory of other processes and APIs
-  graph,         // memory that graphs hold on the device; regions only
-  stream_ordered // more pools of the stream-ordered allocator than are told apart
+  linear,         // cuMemAlloc
+  managed,        // cuMemAllocManaged
+  pinned,         // host memory that the device can reach
+  array,          // cuArrayCreate
+  physical,       // cuMemCreate; a block's address is its handle
+  reservation,    // addresses without memory; its regions are what is mapped into them
+  imported,       // memory of other processes and APIs
+  graph,          // memory that graphs hold on the device; regions only
+  stream_ordered  // more pools of the stream-ordered allocator than are told apart
 };
 
 // record::kNoPool when nothing is recorded.

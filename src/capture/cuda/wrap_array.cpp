@@ -16,18 +16,18 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {0x01, 0x01, 1, Format::per_channel}, {0x02, 0x02, 2, Format::per_channel},  {0x03, 0x03, 4, Format::per_channel},
-    {0x08, 0x08, 1, Format::per_channel}, {0x09, 0x09, 2, Format::per_channel},  {0x0a, 0x0a, 4, Format::per_channel},
-    {0x10, 0x10, 2, Format::per_channel}, {0x20, 0x20, 4, Format::per_channel},  {0x50, 0x50, 4, Format::per_pixel},
-    {0x91, 0x92, 8, Format::per_block},   {0x93, 0x96, 16, Format::per_block},   {0x97, 0x98, 8, Format::per_block},
-    {0x99, 0x9e, 16, Format::per_block},  {0xb0, 0xb0, 3, Format::per_two_pixels}, {0x9f, 0xa1, 6, Format::per_two_pixels},
+    {0x01, 0x01, 1, Format::per_channel},    {0x02, 0x02, 2, Format::per_channel},    {0x03, 0x03, 4, Format::per_channel},
+    {0x08, 0x08, 1, Format::per_channel},    {0x09, 0x09, 2, Format::per_channel},    {0x0a, 0x0a, 4, Format::per_channel},
+    {0x10, 0x10, 2, Format::per_channel},    {0x20, 0x20, 4, Format::per_channel},    {0x50, 0x50, 4, Format::per_pixel},
+    {0x91, 0x92, 8, Format::per_block},      {0x93, 0x96, 16, Format::per_block},     {0x97, 0x98, 8, Format::per_block},
+    {0x99, 0x9e, 16, Format::per_block},     {0xb0, 0xb0, 3, Format::per_two_pixels}, {0x9f, 0xa1, 6, Format::per_two_pixels},
     {0xa2, 0xa2, 4, Format::per_two_pixels}, {0xa5, 0xa5, 4, Format::per_two_pixels}, {0xa3, 0xa4, 8, Format::per_two_pixels},
-    {0xa6, 0xa7, 8, Format::per_two_pixels}, {0xa8, 0xa9, 4, Format::per_pixel}, {0xb1, 0xb1, 8, Format::per_pixel},
-    {0xb2, 0xb2, 3, Format::per_pixel},   {0xb3, 0xb3, 6, Format::per_pixel},    {0xc0, 0xc0, 1, Format::per_pixel},
-    {0xc1, 0xc1, 2, Format::per_pixel},   {0xc2, 0xc2, 4, Format::per_pixel},    {0xc3, 0xc3, 2, Format::per_pixel},
-    {0xc4, 0xc4, 4, Format::per_pixel},   {0xc5, 0xc5, 8, Format::per_pixel},    {0xc6, 0xc6, 1, Format::per_pixel},
-    {0xc7, 0xc7, 2, Format::per_pixel},   {0xc8, 0xc8, 4, Format::per_pixel},    {0xc9, 0xc9, 2, Format::per_pixel},
-    {0xca, 0xca, 4, Format::per_pixel},   {0xcb, 0xcb, 8, Format::per_pixel},
+    {0xa6, 0xa7, 8, Format::per_two_pixels}, {0xa8, 0xa9, 4, Format::per_pixel},      {0xb1, 0xb1, 8, Format::per_pixel},
+    {0xb2, 0xb2, 3, Format::per_pixel},      {0xb3, 0xb3, 6, Format::per_pixel},      {0xc0, 0xc0, 1, Format::per_pixel},
+    {0xc1, 0xc1, 2, Format::per_pixel},      {0xc2, 0xc2, 4, Format::per_pixel},      {0xc3, 0xc3, 2, Format::per_pixel},
+    {0xc4, 0xc4, 4, Format::per_pixel},      {0xc5, 0xc5, 8, Format::per_pixel},      {0xc6, 0xc6, 1, Format::per_pixel},
+    {0xc7, 0xc7, 2, Format::per_pixel},      {0xc8, 0xc8, 4, Format::per_pixel},      {0xc9, 0xc9, 2, Format::per_pixel},
+    {0xca, 0xca, 4, Format::per_pixel},      {0xcb, 0xcb, 8, Format::per_pixel},
 };
 
 struct Size {
@@ -44,10 +44,14 @@ Size size_of(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   for (const Format& format : kFormats) {
     if (d.format < format.first || d.format > format.last) continue;
     switch (format.unit) {
-      case Format::per_channel: return {pixels * d.channels * format.bytes, true};
-      case Format::per_pixel: return {pixels * format.bytes, true};
-      case Format::per_block: return {(d.width + 3) / 4 * ((height + 3) / 4) * depth * format.bytes, true};
-      case Format::per_two_pixels: return {pixels * format.bytes / 2, true};
+      case Format::per_channel:
+        return {pixels * d.channels * format.bytes, true};
+      case Format::per_pixel:
+        return {pixels * format.bytes, true};
+      case Format::per_block:
+        return {(d.width + 3) / 4 * ((height + 3) / 4) * depth * format.bytes, true};
+      case Format::per_two_pixels:
+        return {pixels * format.bytes / 2, true};
     }
   }
   return {pixels * at_least_one(d.channels) * 4, false};

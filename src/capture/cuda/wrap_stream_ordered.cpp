@@ -25,7 +25,8 @@ StreamDevice g_streams[kStreams];
 
 int device_of_stream(CUstream stream, int current, CUdeviceptr allocated) {
   if (is_special(stream)) return current;
-  const std::uint64_t key = (reinterpret_cast<std::uint64_t>(stream) * 0x9e3779b97f4a7c15) ^ static_cast<std::uint64_t>(current + 1);
+  const std::uint64_t key =
+      (reinterpret_cast<std::uint64_t>(stream) * 0x9e3779b97f4a7c15) ^ static_cast<std::uint64_t>(current + 1);
   StreamDevice& place = g_streams[key >> 56];
   if (place.key.load(std::memory_order_acquire) == key) return place.device.load(std::memory_order_relaxed);
   int device = current;
