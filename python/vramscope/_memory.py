@@ -1,0 +1,215 @@
+"""`vramscope.memory_info`: one device's memory as numbers, cheap enough for every step of a training loop.
+
+The counters come from whoever keeps them: the recorder while it records, else the framework's own allocator. Nothing waits
+for the device. What the card and the host say is sampled only on request; the age of the sample is part of the answer.
+"""
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+import sys
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from . import _nvml, _recorder
+
+
+class MemoryInfo(NamedTuple):
+    """All in bytes. None: nobody tells."""
+
+    device: str
+    current: int                        # handed out to tensors
+    peak: int                           # highest `current` since the start or the last reset_peak()
+    limit: Optional[int]                # what the allocator may take
+    pool: Optional[int]                 # what the allocator has taken
+    cached: Optional[int]               # pool - current: held, but in no tensor
+    largest_free_block: Optional[int]
+    source: str                         # who counted: "recorder", "tensorflow", "torch"
+    device_name: Optional[str]
+    device_used: Optional[int]          # the card, all processes
+    device_free: Optional[int]
+    device_total: Optional[int]
+    other_processes: Optional[int]
+    host_rss: Optional[int]             # resident memory of this process
+    sample_age: Optional[float]         # seconds since the six fields above were read; fresh=True reads them now
+
+
+# What a source answers: current, peak, limit, pool, largest free block; 0 where it does not know.
+Counters = Tuple[int, int, int, int, int]
+
+
+class Source:
+    """Somebody who keeps counters."""
+
+    name = ""
+
+    def reader(self, device: "Device") -> Optional[Callable[[], Counters]]:
+        """A function that reads this device's counters, as cheap as can be; None when it does not know the device."""
+        raise NotImplementedError
+
+    def reset(self, device: "Device") -> bool:
+        """Peak = current; False if that cannot be done."""
+        raise NotImplementedError
+
+
+class Device(NamedTuple):
+    kind: str       # "GPU" or "CPU"
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.index}"
+
+
+_NAME = re.compile(r"^(?:/job:\w+/replica:\d+/task:\d+/)?/?(?:device:)?(gpu|cuda|cpu)(?::(\d+))?$", re.IGNORECASE)
+_devices: Dict[str, Device] = {}
+
+
+def parse_device(name: str) -> Device:
+    """'GPU:0', 'cuda:1', '/job:localhost/replica:0/task:0/device:GPU:0', 'CPU'; ValueError for anything else."""
+    device = _devices.get(name)
+    if device is None:
+        match = _NAME.match(str(name))
+        if match is None:
+            raise ValueError(f"unknown device '{name}': write for example 'GPU:0' or 'CPU:0'")
+        kind = "CPU" if match.group(1).lower() == "cpu" else "GPU"
+        device = _devices[name] = Device(kind, int(match.group(2) or 0))
+    return device
+
+
+class _RecorderSource(Source):
+    """The recorder's running totals. A pool keeps its place in the table as long as the process lives."""
+
+    name = "recorder"
+    _TENSOR_LEVEL, _DEVICE_MEMORY, _HOST_MEMORY = 2, 0, 3
+
+    def _place(self, recorder: _recorder.Recorder, device: Device) -> Optional[int]:
+        ordinal, memory = (device.index, self._DEVICE_MEMORY) if device.kind == "GPU" else (-1, self._HOST_MEMORY)
+        best = None
+        for place, pool in enumerate(recorder.pool_list()):
+            if (pool.level, pool.device, pool.memory) == (self._TENSOR_LEVEL, ordinal, memory):
+                # Several host pools: the one that TensorFlow's CPU device computes in.
+                if best is None or pool.name == b"bfc_cpu_allocator_for_gpu":
+                    best = place
+        return best
+
+    def reader(self, device: Device) -> Optional[Callable[[], Counters]]:
+        recorder = _recorder.active()
+        place = None if recorder is None else self._place(recorder, device)
+        if recorder is None or place is None:
+            return None
+        table = (_recorder.PoolInfo * (place + 1))()
+        totals = struct.Struct("<2Q5Q1Q").unpack_from     # allocs, frees, current, peak, largest, region, its peak, limit
+        offset = place * ctypes.sizeof(_recorder.PoolInfo) + _recorder.PoolInfo.allocs.offset
+        pools, count, address = recorder.pools, place + 1, ctypes.addressof(table)  # type: ignore[attr-defined]
+
+        def read() -> Counters:
+            pools(address, count)
+            _, _, current, peak, _, regions, _, limit = totals(table, offset)
+            return current, peak, limit, regions, 0
+
+        return read
+
+    def reset(self, device: Device) -> bool:
+        recorder = _recorder.active()
+        place = None if recorder is None else self._place(recorder, device)
+        if recorder is None or place is None:
+            return False
+        return recorder.reset_peak(recorder.pool_list()[place].name) == 0  # type: ignore[attr-defined]
+
+
+def _tensorflow_source() -> Optional[Source]:
+    if "tensorflow" not in sys.modules:
+        return None
+    from ._tensorflow import stats
+    return stats.SOURCE
+
+
+def _torch_source() -> Optional[Source]:
+    if "torch" not in sys.modules:
+        return None
+    try:
+        from ._torch import stats
+    except ImportError:
+        return None
+    return stats.SOURCE
+
+
+_recorder_source = _RecorderSource()
+_SOURCES: List[Callable[[], Optional[Source]]] = [lambda: _recorder_source, _tensorflow_source, _torch_source]
+_Sample = Tuple[Optional[str], Optional[int], Optional[int], Optional[int], Optional[int], Optional[int]]
+_samples: Dict[Device, Tuple[float, _Sample]] = {}
+
+
+def host_rss() -> Optional[int]:
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * 4096
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _sample(device: Device) -> Tuple[float, _Sample]:
+    card = _nvml.card(device.index) if device.kind == "GPU" else None
+    rss = host_rss()
+    fields: _Sample = (card.name, card.used, card.free, card.total, card.others, rss) if card else (None,) * 5 + (rss,)
+    _samples[device] = (time.monotonic(), fields)
+    return _samples[device]
+
+
+def _find_reader(device: Device) -> Tuple[Callable[[], Counters], str]:
+    for get in _SOURCES:
+        source = get()
+        reader = None if source is None else source.reader(device)
+        if source is not None and reader is not None:
+            return reader, source.name
+    raise ValueError(_why_not(device))
+
+
+# By the name that the caller uses, so that a call in a training loop is one look-up, one C call and one tuple.
+_readers: Dict[str, Tuple[Callable[[], Counters], str, Device]] = {}
+
+
+def forget_readers() -> None:
+    """Recording began or ended: somebody else keeps the counters now."""
+    _readers.clear()
+
+
+def _why_not(device: Device) -> str:
+    if not any(name in sys.modules for name in ("tensorflow", "torch")):
+        return f"nobody keeps counters for '{device}': import TensorFlow or PyTorch first, or start recording"
+    if device.kind == "CPU":
+        return (f"Allocator stats not available for device '{device}': set TF_CPU_ALLOCATOR_USE_BFC=1 before TensorFlow is "
+                "imported, or record with `vramscope run`")
+    return f"No matching devices found for '{device}'"
+
+
+def memory_info(device: str = "GPU:0", fresh: bool = False) -> MemoryInfo:
+    """Current, peak, limit, pool and so on of one device, and the last sample of the card and the host.
+
+    Raises ValueError for an unknown device, or when nobody keeps counters for it.
+    """
+    found = _readers.get(device)
+    if found is None:
+        where = parse_device(device)
+        found = _readers[device] = (*_find_reader(where), where)
+    read, source, where = found
+    current, peak, limit, pool, largest_free = read()
+    sampled = None if fresh else _samples.get(where)
+    if sampled is None:
+        sampled = _sample(where)
+    return tuple.__new__(MemoryInfo, (
+        device, current, peak, limit or None, pool or None, pool - current if pool else None, largest_free or None, source,
+        *sampled[1], time.monotonic() - sampled[0]))
+
+
+def reset_peak(device: str = "GPU:0") -> None:
+    """`peak` starts again from `current`. Raises ValueError for a device without statistics."""
+    where = parse_device(device)
+    for get in _SOURCES:
+        source = get()
+        if source is not None and source.reader(where) is not None:
+            if not source.reset(where):
+                raise ValueError(f"Cannot reset memory stats for device '{device}'")
+            return
+    raise ValueError(_why_not(where))

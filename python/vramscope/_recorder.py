@@ -1,0 +1,102 @@
+"""ctypes over include/vramscope/recorder.h: what this process can say to the recorder that is loaded into it.
+
+The recorder is there when the process was started by `vramscope run` (preloaded) or after `vramscope.start()`. Without it every
+call here does nothing, so that instrumented code runs the same everywhere.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Dict, List, Optional, Union
+
+from . import _files
+
+Name = Union[str, bytes]
+
+# Kinds, edges and categories as in schema/trace/schema.json.
+PHASE, EPOCH, STEP, BATCH, LAYER, SCOPE, CHECK, FUNCTION, PROCESS, TAPE, RETRACE = range(1, 12)
+INSTANT, BEGIN, END = range(3)
+CATEGORIES = {
+    "unknown": 0, "parameter": 1, "gradient": 2, "optimizer_state": 3, "activation": 4, "input": 5, "temporary": 6,
+    "xla_temporary": 7, "constant": 8, "buffer": 9, "workspace": 10,
+}
+MAX_POOLS = 64
+
+
+class PoolInfo(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char * 64), ("framework", ctypes.c_char * 16),
+        ("device", ctypes.c_int32), ("level", ctypes.c_int32), ("memory", ctypes.c_int32), ("order_exact", ctypes.c_int32),
+    ] + [(field, ctypes.c_uint64) for field in (
+        "allocs", "frees", "current_bytes", "peak_bytes", "largest_bytes", "region_bytes", "region_peak_bytes", "limit_bytes",
+        "ooms", "before_bytes")]
+
+
+def _bytes(text: Optional[Name]) -> Optional[bytes]:
+    return text.encode("utf-8", "replace") if isinstance(text, str) else text
+
+
+class Recorder:
+    """The recorder library of this process.
+
+    `mark` and friends take bytes and go straight to C, without giving up the interpreter lock: none of them waits, and they are
+    called in training loops.
+    """
+
+    def __init__(self, library: ctypes.PyDLL) -> None:
+        text = ctypes.c_char_p
+        prototypes: Dict[str, Any] = {
+            "recording": (ctypes.c_int, []),
+            "mark": (None, [ctypes.c_int, ctypes.c_int, text, ctypes.c_int64, text]),
+            "tag": (None, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, text, text]),
+            "setting": (None, [text, text]),
+            "op_source": (None, [text, text, ctypes.c_int, text, text]),
+            "check": (ctypes.c_int, [text]),
+            "attach": (ctypes.c_int, [text, ctypes.c_uint64, text, text, ctypes.c_size_t]),
+            "detach": (None, []),
+            "pools": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int]),
+            "reset_peak": (ctypes.c_int, [text]),
+        }
+        for name, (result, arguments) in prototypes.items():
+            function = getattr(library, "vramscope_" + name)
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+        self._pools = (PoolInfo * MAX_POOLS)()
+
+    def setting_text(self, key: str, value: object) -> None:
+        self.setting(_bytes(key), _bytes(str(value)))  # type: ignore[attr-defined]
+
+    def pool_list(self) -> List[PoolInfo]:
+        """Totals of all pools; the objects are overwritten by the next call."""
+        count = self.pools(self._pools, MAX_POOLS)  # type: ignore[attr-defined]
+        return self._pools[:min(count, MAX_POOLS)]
+
+
+_loaded: Optional[Recorder] = None
+_looked_in = -1
+
+
+def loaded() -> Optional[Recorder]:
+    """The recorder if it is in this process already (preloaded, or started late), else None."""
+    global _loaded, _looked_in
+    if _loaded is None and _looked_in != os.getpid():
+        _looked_in = os.getpid()
+        program = ctypes.PyDLL(None)
+        if hasattr(program, "vramscope_recording"):
+            _loaded = Recorder(program)
+    return _loaded
+
+
+def load() -> Recorder:
+    """Loads the library if it is not there yet; OSError says where it was looked for."""
+    global _loaded
+    recorder = loaded()
+    if recorder is None:
+        recorder = _loaded = Recorder(ctypes.PyDLL(str(_files.library(_files.INJECT))))
+    return recorder
+
+
+def active() -> Optional[Recorder]:
+    """The recorder while it records, else None."""
+    recorder = loaded()
+    return recorder if recorder is not None and recorder.recording() else None  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The TensorFlow half of the package. Imported only when TensorFlow is there."""

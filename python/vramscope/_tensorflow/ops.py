@@ -1,0 +1,33 @@
+"""Loads libvramscope_tfops.so into TensorFlow, once."""
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from typing import Any
+
+from .. import _files
+
+
+@lru_cache(maxsize=None)
+def module() -> Any:
+    """The Python module with the generated op functions."""
+    import tensorflow as tf
+    return tf.load_op_library(str(_files.library(_files.TFOPS)))
+
+
+@lru_cache(maxsize=None)
+def functions() -> ctypes.PyDLL:
+    """The C functions of the same file."""
+    module()
+    library = ctypes.PyDLL(str(_files.library(_files.TFOPS)))
+    library.vramscope_tf_read_stats.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
+    library.vramscope_tf_clear_stats.argtypes = [ctypes.c_uint64]
+    return library
+
+
+@lru_cache(maxsize=None)
+def allocator(device: str) -> int:
+    """Address of a device's allocator: found once with an op placed there, then good for the life of the process."""
+    import tensorflow as tf
+    with tf.init_scope(), tf.device(device):
+        return int(module().vramscope_allocator())
