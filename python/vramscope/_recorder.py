@@ -58,8 +58,9 @@ class Recorder:
             "reset_peak": (ctypes.c_int, [text]),
         }
         for name, (result, arguments) in prototypes.items():
-            function = getattr(library, "vramscope_" + name)
-            function.restype, function.argtypes = result, arguments
+            function = getattr(library, "vramscope_" + name, None)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         self._pools = (PoolInfo * MAX_POOLS)()
 

@@ -1,14 +1,14 @@
-"""Runs a hook right after a framework was imported. Also loaded on its own by the start-up hook: imports nothing of the package."""
+"""Runs a hook right after a framework was imported.
+
+Also loaded on its own by the start-up hook, in every Python process of a recorded run: it imports nothing of the package, and of the
+standard library only what the interpreter has loaded anyway (importlib.util and typing would cost 15 ms).
+"""
 from __future__ import annotations
 
-import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import os
 import sys
-from types import ModuleType
-from typing import Any, Optional, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
 
 # Imported module -> the hook that is told about it.
 HOOKS = {
@@ -20,52 +20,50 @@ HOOKS = {
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """The module's own loader, and the hook after it."""
 
-    def __init__(self, loader: Any, hook: str) -> None:
+    def __init__(self, loader, hook: str) -> None:
         self._loader = loader
         self._hook = hook
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+    def create_module(self, spec: ModuleSpec):
         return self._loader.create_module(spec)
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module) -> None:
         # The module must not see us: some inspect their loader.
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
+        module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         run(self._hook, module)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self) -> None:
-        self._inside: set = set()
-
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
-                  target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+class _Finder:
+    @staticmethod
+    def find_spec(name: str, path=None, target=None):
         if name == "vramscope":
             # The package that belongs to the running recorder, also in an environment where it is not installed.
-            return importlib.util.spec_from_file_location(
-                name, os.path.join(_PACKAGE, "__init__.py"), submodule_search_locations=[_PACKAGE])
+            file = os.path.join(_PACKAGE, "__init__.py")
+            spec = ModuleSpec(name, SourceFileLoader(name, file), origin=file, is_package=True)
+            spec.has_location = True
+            spec.submodule_search_locations = [_PACKAGE]
+            return spec
         hook = HOOKS.get(name)
-        if hook is None or name in self._inside:
+        if hook is None:
             return None
-        self._inside.add(name)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._inside.discard(name)
-        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Loader(spec.loader, hook)
-        return spec
+        for finder in sys.meta_path:
+            if finder is not _Finder and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    if hasattr(spec.loader, "exec_module"):
+                        spec.loader = _Loader(spec.loader, hook)
+                    return spec
+        return None
 
 
-def run(hook: str, module: ModuleType) -> None:
+def run(hook: str, module) -> None:
     """Installs one hook. What goes wrong is ours: it is said once and the program goes on without these marks."""
     try:
-        importlib.import_module(hook).install(module)
+        import_module(hook).install(module)
     except Exception as error:  # noqa: BLE001
         if isinstance(error, ModuleNotFoundError) and error.name == hook:
             return
@@ -77,8 +75,8 @@ def run(hook: str, module: ModuleType) -> None:
 
 def watch() -> None:
     """From now on, hooks run when their frameworks are imported; those that are imported already get theirs now."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)
     for name, hook in HOOKS.items():
         if name in sys.modules:
             run(hook, sys.modules[name])

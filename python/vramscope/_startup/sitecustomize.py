@@ -10,24 +10,24 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _watch_imports():
-    import importlib.util
+    from importlib.machinery import SourceFileLoader
     name = "vramscope._hooks.importing"
-    path = os.path.join(os.path.dirname(_HERE), "_hooks", "importing.py")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
+    loader = SourceFileLoader(name, os.path.join(os.path.dirname(_HERE), "_hooks", "importing.py"))
+    module = type(sys)(name)
+    module.__file__ = loader.path
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    exec(loader.get_code(name), module.__dict__)
     module.watch()
 
 
 def _run_the_other_one():
     """The sitecustomize that this file hides, under its own name."""
-    import importlib.machinery
-    import importlib.util
+    from importlib.machinery import PathFinder
     others = [folder for folder in sys.path if os.path.abspath(folder or os.getcwd()) != _HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    spec = PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
+        from importlib.util import module_from_spec
+        module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
 

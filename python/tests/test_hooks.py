@@ -1,0 +1,210 @@
+"""What an unmodified program tells through the start-up hook, compared with what Keras and TensorFlow say themselves."""
+import json
+
+FIT = """
+import json
+import numpy as np
+import keras, tensorflow as tf
+
+keras.layers.Dense(3, name="warmup_so_that_scopes_and_names_differ")(np.zeros((1, 3), "float32"))
+model = keras.Sequential([
+    keras.Input((16, 16, 3)),
+    keras.layers.Conv2D(8, 3, activation="relu"),       # line 9
+    keras.layers.BatchNormalization(),
+    keras.layers.Flatten(),
+    keras.layers.Dense(32, activation="relu"),          # line 12
+    keras.layers.Dense(10),
+])
+model.compile(keras.optimizers.Adam(), "mse")
+x, y = np.zeros((64, 16, 16, 3), "float32"), np.zeros((64, 10), "float32")
+model.fit(x, y, batch_size=16, epochs=2, verbose=0, validation_data=(x, y))
+model.predict(x, verbose=0)
+model.save_weights("weights.weights.h5")
+print(json.dumps({
+    "layers": [layer.name for layer in model.layers],
+    "parameters": sum(int(np.prod(v.shape)) * 4 for v in model.variables if not v.path.startswith("seed")),
+    "slots": sum(int(np.prod(v.shape)) * np.dtype(v.dtype).itemsize for v in model.optimizer.variables),
+    "trainable": {f"{layer.name}/{v.name}": int(np.prod(v.shape)) for layer in model.layers for v in layer.trainable_variables},
+}))
+"""
+
+
+def spans(marks):
+    """(name, number) of matched begin and end pairs; fails on anything unbalanced."""
+    open_marks, out = [], []
+    for mark in marks:
+        if mark.edge == "begin":
+            open_marks.append(mark)
+        elif mark.edge == "end":
+            begun = open_marks.pop()
+            assert (begun.name, begun.number) == (mark.name, mark.number)
+            out.append((mark.name, mark.number))
+    assert not open_marks
+    return out
+
+
+def test_keras_fit(run_python, each_python):
+    finished = run_python(each_python, FIT, record=True)
+    told, model = finished.told, finished.answer
+    assert "Traceback" not in finished.stderr
+
+    assert spans(told.marks_of("epoch")) == [("epoch", 1), ("epoch", 2)]
+    assert spans(told.marks_of("step")) == [("train", n) for n in range(1, 9)]
+    batches = spans(told.marks_of("batch"))
+    assert [b for b in batches if b[0] == "train"] == [("train", n) for _ in range(2) for n in range(1, 5)]
+    assert sum(b[0] == "evaluate" for b in batches) == 8 and sum(b[0] == "predict" for b in batches) > 0
+    phases = [name for name, _ in spans(told.marks_of("phase"))]
+    assert phases.count("train") == 1 and phases.count("evaluate") == 2 and phases.count("predict") == 1 and phases.count("save") == 1
+    assert phases.count("trace") >= 3
+
+    # Parameters and slots: the last word on each variable sums to the model's own sums.
+    by_name = {tag.name: tag for tag in told.tags}
+    of_model = [t for t in by_name.values() if t.category == "parameter" and t.layer in model["layers"]]
+    assert sum(t.bytes for t in of_model) == model["parameters"]
+    assert sum(t.bytes for t in by_name.values() if t.category == "optimizer_state") == model["slots"]
+    # Each told address is a live block at that moment that holds the variable.
+    assert_tags_hit_live_blocks(told)
+
+    # Layers and lines, forward and backward.
+    ops = told.op_sources
+    forward = [s for op, s in ops.items() if s.layer and not op.startswith("gradient_tape")]
+    assert {s.layer for s in forward} >= set(model["layers"])
+    conv, dense = model["layers"][0], model["layers"][3]
+    assert {s.line for op, s in ops.items() if s.layer == conv and "adam" not in op} == {9}
+    assert {s.line for op, s in ops.items() if s.layer == dense and "adam" not in op} == {12}
+    backward = {s.layer for op, s in ops.items() if op.startswith("gradient_tape/sequential")}
+    assert backward >= {conv, dense, model["layers"][4]}
+    # Which op makes which gradient: each trainable variable has one.
+    gradients = {value for key, value in told.settings.items() if key.startswith("gradient_op.")}
+    assert gradients == set(model["trainable"])
+    assert told.settings["tensorflow.version"] and told.settings["keras.version"].startswith("3.")
+
+
+def assert_tags_hit_live_blocks(told):
+    live, missed = {}, []
+    for record in told:
+        kind = type(record).__name__
+        if kind == "Alloc":
+            live[record.address] = record
+        elif kind == "Free":
+            live.pop(record.address, None)
+        elif kind == "Tag" and record.bytes >= 256:     # TensorFlow keeps tiny constants outside of its pool
+            block = live.get(record.address)
+            if block is None or block.requested != record.bytes:
+                missed.append(record)
+    assert told.tags and not missed, missed
+
+
+SUBCLASSED = """
+import json
+import numpy as np
+import keras, tensorflow as tf
+
+class Block(keras.layers.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.first = keras.layers.Dense(width)
+        self.second = keras.layers.Dense(width)
+
+    def call(self, x):
+        h = tf.nn.relu(self.first(x))                   # line 13
+        return self.second(h) * 2.0                     # line 14
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.block = Block(32)
+        self.head = keras.layers.Dense(4)
+
+    def call(self, x):
+        return self.head(self.block(x))                 # line 23
+
+net, optimizer = Net(), keras.optimizers.SGD(momentum=0.9)
+x, y = tf.random.normal([8, 16]), tf.random.normal([8, 4])
+
+def train(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((net(x) - y) ** 2)        # line 30
+    gradients = tape.gradient(loss, net.trainable_variables)    # line 31
+    optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+    return loss
+
+EAGER
+for _ in range(5):
+    train(x, y)
+print(json.dumps({"block": net.block.name, "head": net.head.name, "first": net.block.first.name, "second": net.block.second.name}))
+"""
+
+
+def test_custom_loop_in_a_function(run_python, each_python):
+    finished = run_python(each_python, SUBCLASSED.replace("EAGER", "train = tf.function(train)"), record=True)
+    told, names = finished.told, finished.answer
+    assert "Traceback" not in finished.stderr
+    assert len(spans(told.marks_of("step"))) == 4                   # the first call is known to train only when it ended
+    first, second = f"{names['block']}/{names['first']}", f"{names['block']}/{names['second']}"
+    lines = {(s.layer, s.line) for op, s in told.op_sources.items() if "gradient_tape" not in op and s.layer and s.line < 31}
+    assert lines == {(first, 13), (second, 14), (names["block"], 13), (names["block"], 14), (names["head"], 23)}
+    backward = {(s.layer, s.line) for op, s in told.op_sources.items() if op.startswith("gradient_tape/net")}
+    assert {(first, 31), (second, 31), (names["head"], 31)} <= backward
+    assert any(s.line == 30 and not s.layer for s in told.op_sources.values())     # the loss
+    slots = {t.layer for t in told.tags if t.category == "optimizer_state"}
+    assert {first, second, names["head"]} <= slots
+    assert_tags_hit_live_blocks(told)
+
+
+def test_custom_loop_in_eager_mode(run_python, python):
+    finished = run_python(python, SUBCLASSED.replace("EAGER", ""), record=True)
+    told, names = finished.told, finished.answer
+    assert "Traceback" not in finished.stderr
+    assert [m.number for m in told.marks_of("step")] == [1, 2, 3, 4, 5]
+    phases = [name for name, _ in spans(told.marks_of("phase"))]
+    assert phases.count("backward") == phases.count("optimizer") == 5
+    first = f"{names['block']}/{names['first']}"
+    # Forward, backward and update of the layer, in each step.
+    assert sum(m.edge == "begin" and m.name == first for m in told.marks_of("layer")) >= 15
+    spans([m for m in told.marks_of("layer")])
+    tapes = told.marks_of("tape")
+    assert [m.edge for m in tapes].count("begin") == 5 and all(m.detail.endswith("script.py:29") for m in tapes if m.edge == "begin")
+
+
+FAULTS = """
+import json
+import numpy as np
+import tensorflow as tf
+
+table = np.ones((1024, 1024), "float32")
+
+@tf.function
+def lookup(i):
+    return tf.gather(table, i)                          # line 10
+
+@tf.function
+def retraced(x, n):                                     # line 12: first line of the function, its decorator
+    return x * n
+
+lookup(tf.constant([1]))
+for n in range(12):
+    retraced(tf.ones([4]), n)
+
+v = tf.Variable(1.0)
+tape = None
+for _ in range(5):
+    with tf.GradientTape(persistent=True) as tape:      # line 23
+        loss = v * v
+    tape.gradient(loss, v)
+"""
+
+
+def test_causes_that_allocations_cannot_tell(run_python, each_python):
+    told = run_python(each_python, FAULTS, record=True).told
+    facts = {}
+    for key, value in told.settings.items():
+        if key.startswith("fact."):
+            facts.setdefault(key.split(".")[1], []).append(json.loads(value))
+    constant, = facts["baked_constant"]
+    assert constant["bytes"] == 4 * 1024 * 1024 and constant["line"] == 10
+    retrace, = facts["retrace"]
+    assert retrace["line"] == 12 and retrace["traces"] == 10 and "Literal" in retrace["reason"]
+    assert len(told.marks_of("retrace")) == 11
+    tape, = facts["persistent_tape"]
+    assert tape["line"] == 23

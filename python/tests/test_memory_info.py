@@ -1,0 +1,179 @@
+"""memory_info and the ops against TensorFlow's own numbers, to the byte."""
+import pytest
+
+AT_EVERY_BATCH = """
+import json, sys
+import numpy as np
+import keras, tensorflow as tf
+import vramscope, vramscope.tf
+
+differences, batches, sources = [], 0, set()
+
+class Compare(keras.callbacks.Callback):
+    def compare(self):
+        global batches
+        batches += 1
+        theirs = tf.config.experimental.get_memory_info("CPU:0")
+        ours = vramscope.memory_info("CPU:0")
+        again = vramscope.tf.get_memory_info("CPU:0")
+        sources.add(ours.source)
+        for name in ("current", "peak"):
+            if not theirs[name] == getattr(ours, name) == again[name]:
+                differences.append((batches, name, theirs[name], getattr(ours, name), again[name]))
+        op = vramscope.tf.bytes_in_use()
+        peak = vramscope.tf.max_bytes_in_use()
+        theirs = tf.config.experimental.get_memory_info("CPU:0")      # while both outputs live
+        if int(op) + 256 != theirs["current"] or int(peak) != theirs["peak"]:
+            differences.append((batches, "op", int(op), int(peak), theirs))
+    def on_train_batch_begin(self, batch, logs=None):
+        self.compare()
+    def on_train_batch_end(self, batch, logs=None):
+        self.compare()
+        if batch == 20:
+            tf.config.experimental.reset_memory_stats("CPU:0") if "tensorflow" in sources else vramscope.reset_peak("CPU:0")
+
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(256, activation="relu"), keras.layers.Dense(10)])
+model.compile("adam", "mse")
+model.fit(np.zeros((16 * 60, 64), "float32"), np.zeros((16 * 60, 10), "float32"), batch_size=16, epochs=1, verbose=0,
+          callbacks=[] if "none" in sys.argv else [Compare()])
+print(json.dumps({"batches": batches, "differences": differences[:5], "sources": sorted(sources)}))
+"""
+
+
+def test_numbers_equal_tensorflows_at_every_batch(run_python, each_python):
+    answer = run_python(each_python, AT_EVERY_BATCH).answer
+    assert answer == {"batches": 120, "differences": [], "sources": ["tensorflow"]}
+
+
+def test_numbers_equal_tensorflows_while_recorded(run_python, python):
+    # A reset through vramscope leaves TensorFlow's own peak alone, so it is left out here.
+    source = AT_EVERY_BATCH.replace("if batch == 20:", "if False:")
+    answer = run_python(python, source, record=True).answer
+    assert answer == {"batches": 120, "differences": [], "sources": ["recorder"]}
+
+
+PLACES = """
+import json
+import tensorflow as tf
+import vramscope, vramscope.tf as vtf
+
+x = tf.random.normal([500, 500])
+
+@tf.function
+def inside(x):
+    y = tf.matmul(x, x)
+    with tf.control_dependencies([y]):
+        now = vtf.bytes_in_use()
+    with tf.control_dependencies([now]):                              # keeps `y` alive until then
+        z = tf.reduce_sum(y)
+    with tf.control_dependencies([z]):
+        later, peak, limit = vtf.bytes_in_use(), vtf.max_bytes_in_use(), vtf.bytes_limit()
+    return z, now, later, peak, limit
+
+_, now, later, peak, limit = [int(v) for v in inside(x)]
+info = tf.config.experimental.get_memory_info("CPU:0")
+with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    a = tf.random.uniform([1000, 1000])
+    with tf.control_dependencies([a]):
+        graph_value = vtf.bytes_in_use()
+    with tf.control_dependencies([graph_value]):                      # keeps `a` alive until then
+        total = tf.reduce_sum(a)
+    v1 = session.run([graph_value, total])[0]
+print(json.dumps({"now": now, "later": later, "peak": peak, "limit": limit, "info": info, "v1": int(v1),
+                  "scalar": inside.get_concrete_function(x).structured_outputs[1].shape.rank,
+                  "get": vtf.get_memory_info("CPU:0")["limit"]}))
+"""
+
+
+def test_ops_work_eagerly_in_functions_and_in_sessions(run_python, each_python):
+    answer = run_python(each_python, PLACES).answer
+    matrix = 500 * 500 * 4
+    assert answer["now"] - answer["later"] in range(matrix - 1024, matrix + 1024)   # the product was live, then gone
+    assert answer["peak"] >= answer["now"] and answer["peak"] == answer["info"]["peak"]
+    assert answer["limit"] == answer["get"] == 64 << 30                             # TensorFlow's default for the CPU
+    assert answer["v1"] >= answer["later"] + 1000 * 1000 * 4                        # the session's own tensor is in it
+    assert answer["scalar"] == 0
+
+
+ERRORS = """
+import json, sys
+import tensorflow as tf
+import vramscope, vramscope.tf as vtf
+
+def message(action):
+    try:
+        action()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+@tf.function(jit_compile=True)
+def compiled(x):
+    return x + tf.cast(vtf.bytes_in_use(), tf.float32)
+
+print(json.dumps({
+    "unknown": message(lambda: vramscope.memory_info("toaster")),
+    "no_gpu": message(lambda: vramscope.memory_info("GPU:0")),
+    "tf_no_gpu": message(lambda: vtf.get_memory_info("GPU:0")),
+    "tf_reset": message(lambda: vtf.reset_memory_stats("GPU:7")),
+    "reset": message(lambda: vramscope.reset_peak("GPU:0")),
+    "xla": message(lambda: compiled(tf.constant(1.0))),
+    "category": message(lambda: vramscope.tag(1, "x", category="soup")),
+}))
+"""
+
+
+def test_wrong_use_gets_clear_errors(run_python, python):
+    answer = run_python(python, ERRORS).answer
+    assert answer["unknown"].startswith("ValueError: unknown device 'toaster'")
+    assert answer["no_gpu"] == "ValueError: No matching devices found for 'GPU:0'"
+    assert "ValueError" in answer["tf_no_gpu"] and "GPU:0" in answer["tf_no_gpu"]
+    assert "ValueError" in answer["tf_reset"] and "GPU:7" in answer["tf_reset"]
+    assert answer["reset"].startswith("ValueError: ")
+    assert answer["xla"].startswith("NotImplementedError: ") and "jit_compile" in answer["xla"]
+    assert "one of unknown, parameter" in answer["category"]
+
+
+def test_a_missing_library_is_said(run_python, python, tmp_path):
+    source = """
+import json
+import vramscope._files as files
+files._PACKAGE = files.Path("/nowhere/a/b")
+import tensorflow, vramscope.tf as vtf
+try:
+    vtf.bytes_in_use()
+except OSError as error:
+    print(json.dumps(str(error)))
+"""
+    answer = run_python(python, source, env={"VRAMSCOPE_BUILD": str(tmp_path / "empty")}).answer
+    assert answer.startswith("libvramscope_tfops.so is not in ") and "VRAMSCOPE_BUILD" in answer
+
+
+def test_a_read_costs_about_a_microsecond(run_python, python):
+    source = """
+import json, time
+import tensorflow as tf
+import vramscope
+vramscope.memory_info("CPU:0")
+def cost(call):
+    best = 1e9
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(2000):
+            call("CPU:0")
+        best = min(best, (time.perf_counter() - began) / 2000)
+    return best
+print(json.dumps([cost(vramscope.memory_info) * 1e6, cost(tf.config.experimental.get_memory_info) * 1e6]))
+"""
+    ours, _ = run_python(python, source).answer
+    assert ours <= 2.0, f"{ours:.2f} us a call"
+    ours, _ = run_python(python, source, record=True).answer
+    assert ours <= 2.0, f"{ours:.2f} us a call while recorded"
+
+
+@pytest.mark.parametrize("name,kind,index", [
+    ("GPU:0", "GPU", 0), ("gpu:3", "GPU", 3), ("cuda:1", "GPU", 1), ("cuda", "GPU", 0), ("CPU", "CPU", 0),
+    ("/GPU:2", "GPU", 2), ("/device:CPU:0", "CPU", 0), ("/job:localhost/replica:0/task:0/device:GPU:1", "GPU", 1)])
+def test_device_names(name, kind, index):
+    from vramscope import _memory
+    assert _memory.parse_device(name) == (kind, index)

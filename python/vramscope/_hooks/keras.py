@@ -1,0 +1,176 @@
+"""Keras 2 and 3: epochs, batches, evaluation and saving become marks; layers get the names and lines that people know."""
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from types import ModuleType
+from typing import Any, Callable, Optional
+
+from .._recorder import BATCH, BEGIN, END, EPOCH, LAYER, PHASE, STEP
+from . import emit, keras_optimizers, keras_variables, layers, lines, training
+from .wrapping import wrap
+
+_train_steps = itertools.count(1)
+
+
+def install(keras: ModuleType) -> None:
+    root = keras.__name__
+    emit.at_first_event(lambda: _settings(keras))
+    _watch_training(_first(root, "src.callbacks.callback_list", "src.callbacks").CallbackList)
+    layer = _first(root, "src.layers.layer", "src.engine.base_layer").Layer
+    model = _first(root, "src.models.model", "src.engine.training").Model
+    _watch_layers(layer, model)
+    keras_optimizers.install(_first(root, "src.optimizers.base_optimizer", "src.optimizers.optimizer"))
+    training.describe_variables = keras_variables.describe
+    for name in ("save", "save_weights", "export"):
+        wrap(model, name, _in_phase("save"))
+    wrap(model, "load_weights", _in_phase("load"))
+
+
+def _first(root: str, *modules: str) -> ModuleType:
+    for name in modules:
+        try:
+            return importlib.import_module(f"{root}.{name}")
+        except ImportError:
+            continue
+    raise ImportError(f"{root} has none of {', '.join(modules)}")
+
+
+def _settings(keras: ModuleType) -> None:
+    emit.setting(f"{keras.__name__}.version", getattr(keras, "__version__", "unknown"))
+    backend = getattr(getattr(keras, "config", None), "backend", None)
+    if callable(backend):
+        emit.setting("keras.backend", backend())
+    policy = getattr(getattr(keras, "mixed_precision", None), "dtype_policy", None)
+    if callable(policy):
+        emit.setting("keras.dtype_policy", getattr(policy(), "name", policy()))
+
+
+def _in_phase(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with emit.phase(name):
+                return original(self, *args, **kwargs)
+        return call
+    return make
+
+
+# The list of callbacks is told of every event in the training loop's own thread, whatever the callbacks in it do; wrapping its methods
+# changes neither the list nor how Keras dispatches.
+def _watch_training(callback_list: type) -> None:
+    def around(name: str, before: Optional[Callable[..., None]], after: Optional[Callable[..., None]]) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if before is not None:
+                    before(self, *args)
+                result = original(self, *args, **kwargs)
+                if after is not None:
+                    after(self, *args)
+                return result
+            return call
+        wrap(callback_list, name, make)
+
+    def train_begin(self: Any, *_: Any) -> None:
+        training.enter_loop()
+        emit.mark(PHASE, BEGIN, "train")
+        training.tag_variables()
+
+    def train_end(self: Any, *_: Any) -> None:
+        training.tag_variables()
+        emit.mark(PHASE, END, "train")
+        training.leave_loop()
+
+    def epoch_begin(self: Any, epoch: int = 0, *_: Any) -> None:
+        emit.mark(EPOCH, BEGIN, "epoch", int(epoch) + 1)
+
+    def epoch_end(self: Any, epoch: int = 0, *_: Any) -> None:
+        emit.mark(EPOCH, END, "epoch", int(epoch) + 1)
+        training.tag_variables()
+
+    def batch_begin(self: Any, batch: int = 0, *_: Any) -> None:
+        self._vramscope_step = next(_train_steps)
+        emit.mark(BATCH, BEGIN, "train", int(batch) + 1)
+        emit.mark(STEP, BEGIN, "train", self._vramscope_step)
+
+    def batch_end(self: Any, batch: int = 0, *_: Any) -> None:
+        emit.mark(STEP, END, "train", getattr(self, "_vramscope_step", -1))
+        emit.mark(BATCH, END, "train", int(batch) + 1)
+        training.step_done()
+
+    around("on_train_begin", train_begin, None)
+    around("on_train_end", None, train_end)
+    around("on_epoch_begin", epoch_begin, None)
+    around("on_epoch_end", None, epoch_end)
+    around("on_train_batch_begin", batch_begin, None)
+    around("on_train_batch_end", None, batch_end)
+
+    for word, phase in (("test", "evaluate"), ("predict", "predict")):
+        def begin(self: Any, *_: Any, _phase: str = phase) -> None:
+            training.enter_loop()
+            emit.mark(PHASE, BEGIN, _phase)
+
+        def end(self: Any, *_: Any, _phase: str = phase) -> None:
+            emit.mark(PHASE, END, _phase)
+            training.leave_loop()
+
+        def one_begin(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
+            emit.mark(BATCH, BEGIN, _phase, int(batch) + 1)
+
+        def one_end(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
+            emit.mark(BATCH, END, _phase, int(batch) + 1)
+
+        around(f"on_{word}_begin", begin, None)
+        around(f"on_{word}_end", None, end)
+        around(f"on_{word}_batch_begin", one_begin, None)
+        around(f"on_{word}_batch_end", None, one_end)
+
+
+def _watch_layers(layer_type: type, model_type: type) -> None:
+    def make_call(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            parent = layers.current()
+            path = layers.path_below(parent, self.name, isinstance(self, model_type))
+            this = layers.Call(path, layers.built(self), sys._getframe())
+            layers.push(this)
+            eager = path and not training.is_tracing()
+            if eager:
+                layers.note_eager_scope(training.eager_scope() + self.name, this)
+                emit.mark(LAYER, BEGIN, path)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                if eager:
+                    emit.mark(LAYER, END, path)
+                layers.pop()
+        return call
+
+    wrap(layer_type, "__call__", make_call)
+    _watch_construction(layer_type, model_type)
+
+
+def _watch_construction(layer_type: type, model_type: type) -> None:
+    """Through `__new__`: Keras reads the argument names of `__init__`, which must stay as it is."""
+    original = layer_type.__new__
+    if hasattr(original, "__vramscope_original__"):
+        return
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        layer = original(cls) if original is object.__new__ else original(cls, *args, **kwargs)
+        if isinstance(layer, layer_type):
+            frame = sys._getframe(1)
+            emit.quietly(lambda: layers.remember_built(layer, _line_of_construction(frame)))
+            keras_variables.track(layer, isinstance(layer, model_type))
+        return layer
+
+    new.__vramscope_original__ = original  # type: ignore[attr-defined]
+    layer_type.__new__ = new  # type: ignore[method-assign, assignment]
+
+
+def _line_of_construction(frame: Any) -> Optional[lines.Line]:
+    """The user's line that makes the layer; for a layer that another one makes in its `build` or `call`, where that one was made."""
+    found = lines.user_frame(frame, stop=layers.outermost_frame())
+    if found is not None:
+        return lines.of_frame(found)
+    parent = layers.current()
+    return None if parent is None else parent.built

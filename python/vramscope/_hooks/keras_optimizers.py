@@ -1,0 +1,74 @@
+"""Optimizers: their phase in eager mode, the end of a step in a custom loop, and whose variable an update op belongs to."""
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Callable, Dict, Optional
+
+from .._recorder import BEGIN, END, LAYER
+from . import emit, keras_variables, layers, training
+from .wrapping import wrap
+
+_meanings: Dict[int, keras_variables.Meaning] = {}
+
+
+def install(module: ModuleType) -> None:
+    optimizer_type = getattr(module, "BaseOptimizer", None) or module._BaseOptimizer
+
+    def make_init(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            keras_variables.track_optimizer(self)
+            emit.quietly(lambda: _watch_updates(type(self)))
+        return init
+
+    def make_apply(original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+            _meanings.clear()
+            if training.is_tracing():
+                training.note_training_function()
+                emit.setting("keras.optimizer.scope", self.name)
+                return original(self, *args, **kwargs)
+            with emit.phase("optimizer"):
+                result = original(self, *args, **kwargs)
+            training.optimizer_applied()
+            return result
+        return apply
+
+    wrap(optimizer_type, "__init__", make_init)
+    # Keras 3: apply_gradients calls apply; Keras 2 has only the former.
+    if not wrap(optimizer_type, "apply", make_apply):
+        for kind in (optimizer_type, getattr(module, "Optimizer", optimizer_type)):
+            wrap(kind, "apply_gradients", make_apply)
+
+
+def _meaning_of(variable: Any) -> Optional[keras_variables.Meaning]:
+    if not _meanings:
+        _meanings.update(keras_variables.describe())
+    return _meanings.get(id(keras_variables.raw(variable)[0]))
+
+
+def _watch_updates(optimizer_type: type) -> None:
+    """While one variable is updated, its layer is the current one. `update_step` is each optimizer's own method."""
+    for kind in optimizer_type.__mro__:
+        if "update_step" not in vars(kind):
+            continue
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def update_step(self: Any, gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
+                meaning = _meaning_of(variable)
+                if meaning is None or not meaning.layer:
+                    return original(self, gradient, variable, *args, **kwargs)
+                layer = meaning.layer
+                eager = not training.is_tracing()
+                layers.push(layers.Call(layer, meaning.built, None))
+                if eager:
+                    emit.mark(LAYER, BEGIN, layer)
+                try:
+                    return original(self, gradient, variable, *args, **kwargs)
+                finally:
+                    if eager:
+                        emit.mark(LAYER, END, layer)
+                    layers.pop()
+            return update_step
+
+        wrap(kind, "update_step", make)

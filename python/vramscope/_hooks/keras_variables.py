@@ -1,0 +1,94 @@
+"""Which variable belongs to which layer, by Keras' own structure; the names are those of `model.summary()`."""
+from __future__ import annotations
+
+import weakref
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+
+from . import layers, lines
+
+_models: List["weakref.ref[Any]"] = []
+_loose: List["weakref.ref[Any]"] = []        # layers that may be used without a model
+_optimizers: List["weakref.ref[Any]"] = []
+
+
+class Meaning(NamedTuple):
+    category: str
+    name: str
+    layer: str
+    built: Optional[lines.Line] = None       # where the layer was made
+
+
+def track(layer: Any, is_model: bool) -> None:
+    (_models if is_model else _loose).append(weakref.ref(layer))
+
+
+def track_optimizer(optimizer: Any) -> None:
+    _optimizers.append(weakref.ref(optimizer))
+
+
+def _alive(references: List["weakref.ref[Any]"]) -> List[Any]:
+    found = [(reference, reference()) for reference in references]
+    references[:] = [reference for reference, thing in found if thing is not None]
+    return [thing for _, thing in found if thing is not None]
+
+
+def _children(layer: Any) -> List[Any]:
+    return list(layer._flatten_layers(include_self=False, recursive=False))
+
+
+def _own_variables(layer: Any) -> Iterator[Any]:
+    for attribute in ("_trainable_variables", "_non_trainable_variables", "_trainable_weights", "_non_trainable_weights"):
+        yield from layer.__dict__.get(attribute) or ()
+
+
+def raw(variable: Any) -> List[Any]:
+    """The framework's own variables behind a Keras variable: one, or one for each replica."""
+    variable = getattr(variable, "_value", variable) if hasattr(variable, "path") else variable
+    return list(getattr(variable, "_values", None) or [variable])
+
+
+def _walk(layer: Any, path: str, seen: Set[int], out: Dict[int, Meaning]) -> None:
+    if id(layer) in seen:
+        return
+    seen.add(id(layer))
+    for variable in _own_variables(layer):
+        name = f"{path}/{variable.name.split('/')[-1].split(':')[0]}" if path else variable.name
+        for one in raw(variable):
+            out[id(one)] = Meaning("parameter", name, path, layers.built(layer))
+    for child in _children(layer):
+        _walk(child, f"{path}/{child.name}" if path else child.name, seen, out)
+
+
+def _slots(optimizer: Any, parameters: Dict[int, Meaning], out: Dict[int, Meaning]) -> None:
+    trained = list(getattr(optimizer, "_trainable_variables", None) or ())
+    owner: Dict[int, Meaning] = {}
+    # Every optimizer keeps its slots in lists parallel to the variables it trains.
+    for value in vars(optimizer).values():
+        if isinstance(value, (list, tuple)) and trained and len(value) == len(trained) and value is not trained:
+            for slot, variable in zip(value, trained):
+                meaning = parameters.get(id(raw(variable)[0])) if variable is not None else None
+                if meaning is not None and slot is not None and slot is not variable:
+                    owner.setdefault(id(slot), meaning)
+    variables = getattr(optimizer, "variables", ())
+    for slot in (variables() if callable(variables) else variables):
+        meaning = owner.get(id(slot))
+        name = getattr(slot, "path", slot.name)
+        for one in raw(slot):
+            out.setdefault(id(one), Meaning("optimizer_state", name, meaning.layer if meaning else ""))
+
+
+def describe() -> Dict[int, Meaning]:
+    """id of each of the framework's variables -> what it is."""
+    out: Dict[int, Meaning] = {}
+    seen: Set[int] = set()
+    models = _alive(_models)
+    inner = {id(child) for model in models for child in model._flatten_layers(include_self=False)}
+    for model in models:
+        if id(model) not in inner:
+            _walk(model, "", seen, out)
+    for layer in _alive(_loose):
+        _walk(layer, layer.name, seen, out)
+    parameters = dict(out)
+    for optimizer in _alive(_optimizers):
+        _slots(optimizer, parameters, out)
+    return out

@@ -1,0 +1,50 @@
+"""Where TensorFlow's variables lie: told by address, through DLPack, at chosen moments."""
+from __future__ import annotations
+
+import weakref
+from types import ModuleType
+from typing import Any, Callable, Dict, List
+
+from .. import _address
+from . import emit, training
+from .wrapping import wrap
+
+_variables: List["weakref.ref[Any]"] = []
+
+
+def install(tf: ModuleType) -> None:
+    from tensorflow.python.ops import resource_variable_ops
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            _variables.append(weakref.ref(self))
+        return init
+
+    wrap(resource_variable_ops.BaseResourceVariable, "__init__", make)
+    training.tag_by_address = _tag_all
+
+
+def _tag_all(meanings: Dict[int, Any]) -> None:
+    if training.is_tracing():
+        return
+    alive = [(reference, reference()) for reference in _variables]
+    _variables[:] = [reference for reference, variable in alive if variable is not None]
+    for _, variable in alive:
+        if variable is not None:
+            emit.quietly(lambda v=variable: _tag(v, meanings.get(id(v))))  # type: ignore[misc]
+
+
+def _tag(variable: Any, meaning: Any) -> None:
+    if not variable.dtype.is_floating and not variable.dtype.is_integer and not variable.dtype.is_complex:
+        return
+    try:
+        address, size = _address.of(variable)
+    except TypeError:
+        return                                  # not initialised yet, or a type without an address
+    if size == 0:
+        return
+    if meaning is not None:
+        emit.tag(address, size, meaning.category, meaning.name, meaning.layer)
+    else:
+        emit.tag(address, size, "parameter" if variable.trainable else "buffer", variable.name.split(":")[0], None)

@@ -1,0 +1,18 @@
+"""Puts a function in front of another one, once."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+_MARK = "__vramscope_original__"
+
+
+def wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+    """Replaces owner.name by make(original). False if there is no such name here, or it is wrapped already."""
+    original = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
+    if original is None or hasattr(original, _MARK) or not callable(original):
+        return False
+    replacement = functools.wraps(original)(make(original))
+    setattr(replacement, _MARK, original)
+    setattr(owner, name, replacement)
+    return True
