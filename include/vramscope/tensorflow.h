@@ -14,7 +14,7 @@ extern "C" {
 struct vramscope_tf_stats {
   uint64_t allocs;
   uint64_t current_bytes, peak_bytes, largest_bytes;
-  uint64_t limit_bytes, pool_bytes, largest_free_bytes;   /* 0 = the allocator does not say */
+  uint64_t limit_bytes, pool_bytes, largest_free_bytes; /* 0 = the allocator does not say */
 };
 
 /* 0 read; 1 the allocator keeps no statistics; 2 this TensorFlow release offers no way to them. */

@@ -59,8 +59,8 @@ std::size_t slot_of(const char* function) {
   void* const target = dlsym(framework, function);
   void* const vtable = dlsym(framework, "_ZTVN3tsl12BFCAllocatorE");
   if (target == nullptr || vtable == nullptr) return kNoSlot;
-  void* const* entries = static_cast<void* const*>(vtable) + 2;   // after the offset to top and the type
-  for (std::size_t slot = 2; slot < kVtableSlots; ++slot)         // the first two are destructors
+  void* const* entries = static_cast<void* const*>(vtable) + 2;  // after the offset to top and the type
+  for (std::size_t slot = 2; slot < kVtableSlots; ++slot)        // the first two are destructors
     if (entries[slot] == target) return slot;
   return kNoSlot;
 }

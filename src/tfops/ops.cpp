@@ -1,8 +1,8 @@
 // The ops VramscopeBytesInUse, VramscopeMaxBytesInUse, VramscopeBytesLimit and VramscopeAllocator.
 //
 // TensorFlow's op loader expects that loading this file registers its ops; that is why it is a library of its own, and why a
-// constructor does the work. A kernel reads its device's allocator after its own output is allocated (on a CPU the output lives in the
-// same pool and counts) and never waits for the device.
+// constructor does the work. A kernel reads its device's allocator after its own output is allocated (on a CPU the output lives
+// in the same pool and counts) and never waits for the device.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace vramscope::tfops {
 namespace {
 
-constexpr int kMarkCheck = 7;   // schema: MarkKind.check
+constexpr int kMarkCheck = 7;  // schema: MarkKind.check
 
 using Mark = decltype(&vramscope_mark);
 
@@ -44,19 +44,26 @@ enum class Field { current, peak, limit, allocator };
 
 constexpr const char* name_of(Field field) {
   switch (field) {
-    case Field::current: return "bytes_in_use";
-    case Field::peak: return "max_bytes_in_use";
-    case Field::limit: return "bytes_limit";
-    case Field::allocator: return "allocator";
+    case Field::current:
+      return "bytes_in_use";
+    case Field::peak:
+      return "max_bytes_in_use";
+    case Field::limit:
+      return "bytes_limit";
+    case Field::allocator:
+      return "allocator";
   }
   return "";
 }
 
 std::uint64_t value_of(Field field, const vramscope_tf_stats& stats) {
   switch (field) {
-    case Field::current: return stats.current_bytes;
-    case Field::peak: return stats.peak_bytes;
-    default: return stats.limit_bytes;
+    case Field::current:
+      return stats.current_bytes;
+    case Field::peak:
+      return stats.peak_bytes;
+    default:
+      return stats.limit_bytes;
   }
 }
 
@@ -121,7 +128,7 @@ void register_op(const char* name) {
 }
 
 [[gnu::constructor]] void register_all() {
-  if (api() == nullptr) return;   // the loader then finds no op, and the Python side says what is missing
+  if (api() == nullptr) return;  // the loader then finds no op, and the Python side says what is missing
   register_op<Field::current>("VramscopeBytesInUse");
   register_op<Field::peak>("VramscopeMaxBytesInUse");
   register_op<Field::limit>("VramscopeBytesLimit");

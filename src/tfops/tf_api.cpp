@@ -26,13 +26,12 @@ bool load(Api& a) {
   return find(a.new_status, "TF_NewStatus") && find(a.delete_status, "TF_DeleteStatus") && find(a.set_status, "TF_SetStatus") &&
          find(a.get_code, "TF_GetCode") && find(a.new_op, "TF_NewOpDefinitionBuilder") &&
          find(a.op_output, "TF_OpDefinitionBuilderAddOutput") && find(a.op_stateful, "TF_OpDefinitionBuilderSetIsStateful") &&
-         find(a.op_shape, "TF_OpDefinitionBuilderSetShapeInferenceFunction") &&
-         find(a.register_op, "TF_RegisterOpDefinition") && find(a.scalar, "TF_ShapeInferenceContextScalar") &&
-         find(a.set_output_shape, "TF_ShapeInferenceContextSetOutput") && find(a.delete_shape, "TF_DeleteShapeHandle") &&
-         find(a.new_kernel, "TF_NewKernelBuilder") && find(a.host_memory, "TF_KernelBuilder_HostMemory") &&
-         find(a.register_kernel, "TF_RegisterKernelBuilder") && find(a.allocate_output, "TF_AllocateOutput") &&
-         find(a.tensor_data, "TF_TensorData") && find(a.delete_tensor, "TF_DeleteTensor") &&
-         find(a.fail, "TF_OpKernelContext_Failure");
+         find(a.op_shape, "TF_OpDefinitionBuilderSetShapeInferenceFunction") && find(a.register_op, "TF_RegisterOpDefinition") &&
+         find(a.scalar, "TF_ShapeInferenceContextScalar") && find(a.set_output_shape, "TF_ShapeInferenceContextSetOutput") &&
+         find(a.delete_shape, "TF_DeleteShapeHandle") && find(a.new_kernel, "TF_NewKernelBuilder") &&
+         find(a.host_memory, "TF_KernelBuilder_HostMemory") && find(a.register_kernel, "TF_RegisterKernelBuilder") &&
+         find(a.allocate_output, "TF_AllocateOutput") && find(a.tensor_data, "TF_TensorData") &&
+         find(a.delete_tensor, "TF_DeleteTensor") && find(a.fail, "TF_OpKernelContext_Failure");
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ struct KernelContext;
 struct ShapeContext;
 struct ShapeHandle;
 
-inline constexpr int kInt64 = 9;                // TF_INT64
-inline constexpr int kInvalidArgument = 3;      // TF_INVALID_ARGUMENT
-inline constexpr int kUnimplemented = 12;       // TF_UNIMPLEMENTED
+inline constexpr int kInt64 = 9;            // TF_INT64
+inline constexpr int kInvalidArgument = 3;  // TF_INVALID_ARGUMENT
+inline constexpr int kUnimplemented = 12;   // TF_UNIMPLEMENTED
 inline constexpr int kOk = 0;
 
 struct Api {
@@ -41,7 +41,8 @@ struct Api {
   void (*host_memory)(KernelBuilder*, const char* argument);
   void (*register_kernel)(const char* name, KernelBuilder*, Status*);
 
-  Tensor* (*allocate_output)(KernelContext*, int index, int dtype, const std::int64_t* dims, int rank, std::size_t bytes, Status*);
+  Tensor* (*allocate_output)(KernelContext*, int index, int dtype, const std::int64_t* dims, int rank, std::size_t bytes,
+                             Status*);
   void* (*tensor_data)(const Tensor*);
   void (*delete_tensor)(Tensor*);
   void (*fail)(KernelContext*, Status*);
