@@ -1,0 +1,235 @@
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "collect/proc.h"
+
+extern char** environ;
+
+namespace vramscope::cli {
+
+namespace {
+
+constexpr int kTaken[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,  SIGALRM,
+                          SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGWINCH, SIGPIPE};
+constexpr int kPassedOn[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
+constexpr useconds_t kGroupSignalUs = 30'000;
+
+sigset_t taken() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : kTaken) sigaddset(&set, signal);
+  return set;
+}
+
+// The child of a fork: only calls that are safe there.
+[[noreturn]] void exec_child(const char* file, char* const* arguments, char* const* environment, const sigset_t& mask,
+                             int report) {
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execve(file, arguments, environment);
+  const int reason = errno;
+  [[maybe_unused]] const ssize_t told = write(report, &reason, sizeof reason);
+  _exit(127);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (std::string& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+std::vector<std::string> changed_environment(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!changes.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes) all.push_back(name + "=" + value);
+  return all;
+}
+
+}  // namespace
+
+std::expected<std::string, CommandError> find_command(const std::string& word) {
+  const auto runnable = [](const std::string& file) {
+    struct stat info{};
+    return stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(file.c_str(), X_OK) == 0;
+  };
+  const auto not_runnable = [&](const std::string& file) {
+    return std::unexpected(CommandError{fmt::format("{}: cannot be executed; check its permissions", file), 126});
+  };
+  if (word.find('/') != std::string::npos) {
+    if (runnable(word)) return word;
+    if (access(word.c_str(), F_OK) == 0) return not_runnable(word);
+    return std::unexpected(CommandError{fmt::format("{}: no such file", word), 127});
+  }
+  const char* path = getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  std::string found_but_not_runnable;
+  while (!word.empty()) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    const std::string file = (folder.empty() ? "." : std::string(folder)) + "/" + word;
+    struct stat info{};
+    if (runnable(file)) return file;
+    if (found_but_not_runnable.empty() && stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode)) found_but_not_runnable = file;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (!found_but_not_runnable.empty()) return not_runnable(found_but_not_runnable);
+  return std::unexpected(CommandError{fmt::format("{}: command not found", word), 127});
+}
+
+int become(const std::string& file, const std::vector<std::string>& command) {
+  std::vector<std::string> words = command;
+  execve(file.c_str(), pointers(words).data(), environ);
+  return errno;
+}
+
+Result<Launch> Launch::start(const std::string& file, const std::vector<std::string>& command,
+                             const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> words = command;
+  std::vector<std::string> variables = changed_environment(environment);
+  const std::vector<char*> arguments = pointers(words);
+  const std::vector<char*> entries = pointers(variables);
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) return fail(fmt::format("pipe: {}", strerror(errno)));
+  // Only the mask changes, no handler: the command finds every signal as it would without us.
+  const sigset_t ours = taken();
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &ours, &before);
+  Launch launch;
+  launch.child_ = fork();
+  if (launch.child_ == 0) exec_child(file.c_str(), arguments.data(), entries.data(), before, report[1]);
+  close(report[1]);
+  if (launch.child_ < 0) {
+    close(report[0]);
+    return fail(fmt::format("fork: {}", strerror(errno)));
+  }
+  int reason = 0;
+  const bool failed = read(report[0], &reason, sizeof reason) == sizeof reason;
+  close(report[0]);
+  if (failed) {
+    waitpid(launch.child_, nullptr, 0);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return fail(fmt::format("{}: {}", file, strerror(reason)));
+  }
+  // Somebody up the line may have had it ignored; then no child could be waited for.
+  signal(SIGCHLD, SIG_DFL);
+  launch.start_sentinel();
+  return launch;
+}
+
+// A process of our group that does nothing but leave its signals pending: so a signal to the whole group, which the command has
+// received itself, can be told from one to us alone, which we must pass on.
+void Launch::start_sentinel() {
+  sentinel_ = fork();
+  if (sentinel_ != 0) return;
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "vramscope-wait");
+#ifdef SYS_close_range
+  syscall(SYS_close_range, 0u, ~0u, 0u);  // an open pipe end would keep readers of the command's output waiting
+#else
+  for (int fd = 0; fd < 1024; ++fd) close(fd);
+#endif
+  for (;;) pause();
+}
+
+bool Launch::whole_group_got(int signal) {
+  usleep(kGroupSignalUs);  // whoever signals process by process needs a moment
+  const std::string status = collect::proc::read_file(fmt::format("/proc/{}/status", sentinel_));
+  const std::size_t at = status.find("ShdPnd:\t");
+  if (at == std::string::npos) return false;
+  std::uint64_t pending = 0;
+  const char* digits = status.data() + at + 8;
+  std::from_chars(digits, digits + 16, pending, 16);
+  if ((pending >> (signal - 1) & 1) == 0) return false;
+  kill(sentinel_, SIGKILL);
+  waitpid(sentinel_, nullptr, 0);
+  start_sentinel();
+  return true;
+}
+
+bool Launch::wait(std::uint64_t microseconds) {
+  const sigset_t ours = taken();
+  timespec timeout{static_cast<time_t>(microseconds / 1'000'000), static_cast<long>(microseconds % 1'000'000 * 1000)};
+  siginfo_t info;
+  if (sigtimedwait(&ours, &info, &timeout) > 0) handle(info);
+  if (!ended_) collect_children();  // also without a signal: one SIGCHLD can stand for several
+  return ended_;
+}
+
+void Launch::handle(const siginfo_t& info) {
+  // SI_KERNEL: from the terminal, to every process of the foreground group.
+  if (info.si_code == SI_KERNEL || info.si_pid == child_) return;
+  for (int signal : kPassedOn)
+    if (signal == info.si_signo && !whole_group_got(signal)) kill(child_, signal);
+}
+
+void Launch::collect_children() {
+  int status = 0;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    if (pid == sentinel_ && !WIFSTOPPED(status)) start_sentinel();
+    if (pid != child_) continue;
+    if (WIFSTOPPED(status)) {
+      // SIGSTOP to the command alone is somebody else's business; the terminal's stop signals stop the whole job.
+      const int by = WSTOPSIG(status);
+      if (by == SIGTSTP || by == SIGTTIN || by == SIGTTOU) stop_with(by);
+      continue;
+    }
+    status_ = status;
+    ended_ = true;
+  }
+}
+
+void Launch::stop_with(int signal) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  const timespec at_once{};
+  while (sigtimedwait(&one, nullptr, &at_once) > 0) continue;
+  kill(getpid(), signal);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);  // we stop here, until fg or bg
+  sigprocmask(SIG_BLOCK, &one, nullptr);
+  // The shell continues the whole group. If somebody continued us alone, the command has to be told.
+  usleep(kGroupSignalUs);
+  const std::string stat = collect::proc::read_file(fmt::format("/proc/{}/stat", child_));
+  const std::size_t state = stat.rfind(") ");
+  if (state != std::string::npos && stat[state + 2] == 'T') kill(child_, SIGCONT);
+}
+
+void Launch::die_alike() {
+  if (sentinel_ > 0) kill(sentinel_, SIGKILL);
+  if (WIFSIGNALED(status_)) {
+    const int by = WTERMSIG(status_);
+    // The command has left its core; ours would only overwrite it.
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    signal(by, SIG_DFL);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, by);
+    sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    kill(getpid(), by);
+    _exit(128 + by);  // as PID 1 we cannot die of it
+  }
+  _exit(WEXITSTATUS(status_));
+}
+
+}  // namespace vramscope::cli

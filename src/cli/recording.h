@@ -1,0 +1,42 @@
+// Everything that has to be in place before a command can be recorded.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collect/options.h"
+#include "support/result.h"
+
+namespace vramscope::cli {
+
+struct RecordingOptions {
+  std::string output;  // empty: vramscope-runs/<time>-<name>
+  std::string stacks = "python";
+  std::uint64_t spool_limit = 0;  // 0: as much as the place allows, up to 256 MiB a process
+  std::uint64_t trace_limit = 0;
+  double sample_hz = 10;
+  bool python = true;
+  bool anonymize = false;
+};
+
+struct Recording {
+  collect::CollectOptions collect;
+  std::map<std::string, std::string> environment;  // for the command
+  std::filesystem::path spool_link;                // in the output folder: tells `recover` where the spool is
+};
+
+// The error says what is not recorded and what to do; the command can run all the same.
+Result<Recording> prepare(const RecordingOptions& options, const std::vector<std::string>& command);
+
+// Removes the spool folder and the link to it.
+void clean_up(const Recording& recording);
+
+std::string host_name();
+// libvramscope_inject.so: beside the program, or in ../lib. Empty if it is not there.
+std::filesystem::path find_inject_library();
+// The folder with Python's start-up hook. Empty if it is not there.
+std::filesystem::path find_python_startup();
+
+}  // namespace vramscope::cli

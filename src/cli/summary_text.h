@@ -1,0 +1,17 @@
+// A summary for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "analyze/summary.h"
+#include "support/json_writer.h"
+
+namespace vramscope::cli {
+
+// The answer in one sentence.
+std::string summary_sentence(const analyze::Summary& summary);
+// The sentence, the table of pools, and what else is known. Ends with a newline.
+std::string summary_text(const analyze::Summary& summary, bool colour);
+void summary_json(const analyze::Summary& summary, support::JsonWriter& json);
+
+}  // namespace vramscope::cli

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "analyze/summary.h"
+#include "cli/launch.h"
+#include "cli/recording.h"
+#include "cli/summary_text.h"
+#include "cli/terminal.h"
+#include "cli/verb.h"
+#include "collect/collector.h"
+#include "collect/losses.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+// How long recorded processes may outlive the command before their recording is ended.
+constexpr std::uint64_t kGraceUs = 2'000'000;
+
+void say(const std::string& text) {
+  // One write: lines of the program and ours do not mix within a line.
+  [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, text.data(), text.size());
+}
+
+class RunVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.text("-o,--output", options_.output, "folder for the traces (default: vramscope-runs/<time>-<name>)", "DIR");
+    arguments.size("--spool-limit", options_.spool_limit, "memory for events on their way, per process (default: up to 256MiB)");
+    arguments.size("--trace-limit", options_.trace_limit, "size of a trace; beyond it detail is thinned, totals are kept");
+    arguments.number("--sample-hz", options_.sample_hz,
+                     "how often the device and the host are looked at (default: 10; 0: never)");
+    arguments.choice("--stacks", options_.stacks, {"python", "native", "both", "none"},
+                     "call stacks of allocations (default: python)");
+    arguments.flag("--no-python", no_python_, "no start-up hook in Python: no steps, layers and names of variables");
+    arguments.flag("--anonymize", options_.anonymize, "names and paths are hashed in the trace");
+    arguments.flag("-q,--quiet", quiet_, "no summary at the end");
+    arguments.command(command_, "the program to record, with its arguments");
+  }
+
+  Result<int> run() override {
+    if (command_.empty()) return fail("no command to run; write it after --, as in 'vramscope run -- python train.py'");
+    if (!(options_.sample_hz >= 0 && options_.sample_hz <= 1000)) return fail("--sample-hz takes a number from 0 to 1000");
+    options_.python = !no_python_;
+    const auto file = find_command(command_[0]);
+    if (!file) {
+      say(fmt::format("vramscope: {}\n", file.error().message));
+      return file.error().code;
+    }
+    auto recording = prepare(options_, command_);
+    if (!recording) {
+      say(fmt::format("vramscope: {}\n", recording.error().message));
+      const int reason = become(*file, command_);
+      return reason == ENOENT ? 127 : 126;
+    }
+    return record(*file, *recording);
+  }
+
+ private:
+  Result<int> record(const std::string& file, Recording& recording) {
+    recording.collect.say = [this](const std::string& text) { tell(text); };
+    auto launch = Launch::start(file, command_, recording.environment);
+    if (!launch) {
+      clean_up(recording);
+      say(fmt::format("vramscope: {}\n", launch.error().message));
+      return 126;
+    }
+    {
+      collect::Collector collector(recording.collect);
+      collector.child_started(launch->child());
+      while (!launch->wait(collector.poll())) continue;
+      collector.child_ended(launch->status());
+      collector.finish(kGraceUs);
+      report(collector);
+    }
+    clean_up(recording);
+    launch->die_alike();
+  }
+
+  void tell(const std::string& text) { say(text); }
+
+  void report(const collect::Collector& collector) const {
+    const auto& traces = collector.traces();
+    for (const auto& trace : traces)
+      for (const auto& [kind, count] : trace.losses)
+        if (collect::is_loss(kind))
+          say(fmt::format("vramscope: process {}: {}\n", trace.pid, collect::describe_loss(kind, count)));
+    if (quiet_) return;
+    const std::string folder = collector.options().output.string();
+    if (traces.empty()) {
+      say("vramscope: no process used recorded memory: no trace. 'vramscope doctor' says what can be recorded.\n");
+      return;
+    }
+    std::string text;
+    for (const auto& trace : traces) {
+      const auto summary = analyze::summarize(trace.path.string());
+      if (summary) text += fmt::format("vramscope: {}\n", summary_sentence(*summary));
+    }
+    const auto where = traces.size() == 1 ? traces[0].path.string() : folder;
+    text += fmt::format("vramscope: {} in {}\n", traces.size() == 1 ? "trace" : fmt::format("{} traces", traces.size()), where);
+    say(text);
+  }
+
+  RecordingOptions options_;
+  std::vector<std::string> command_;
+  bool no_python_ = false;
+  bool quiet_ = false;
+};
+
+const Register kVerb{{.name = "run",
+                      .group = Group::record,
+                      .help = "run a command and record its memory",
+                      .examples = "  vramscope run -- python train.py --epochs 3\n"
+                                  "  vramscope run -o runs/big --trace-limit 512MiB -- torchrun --nproc-per-node 2 train.py\n"
+                                  "  vramscope run --no-python -- ./cuda_program\n",
+                      .make = make<RunVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

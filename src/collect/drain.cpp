@@ -1,0 +1,99 @@
+#include "collect/drain.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace vramscope::collect {
+
+using spool::SegmentHeader;
+using spool::SegmentState;
+
+// Copies what was published since the last time. False: nothing new, or the segment was taken for something else meanwhile.
+bool Drain::copy_new(SegmentHeader* segment, Seen& seen, std::uint32_t& thread) {
+  const std::uint64_t generation = segment->generation.load(std::memory_order_acquire);
+  if (generation != seen.generation) seen = {generation, 0, sizeof(SegmentHeader), seen.held};
+  const std::uint32_t committed = segment->committed.load(std::memory_order_acquire);
+  if (committed <= seen.consumed || committed > spool::kSegmentBytes) return false;
+  thread = segment->thread;
+  const auto* bytes = reinterpret_cast<const std::byte*>(segment);
+  copy_.assign(bytes + seen.consumed, bytes + committed);
+  // Pairs with the fence after the recorder's increment: new bytes in the copy imply that the new generation is seen here.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (segment->generation.load(std::memory_order_relaxed) != generation) return false;
+  seen.consumed = committed;
+  return true;
+}
+
+std::size_t Drain::parse(std::uint32_t thread, Seen& seen, const Sink& sink) {
+  std::size_t records = 0;
+  for (std::size_t at = 0; at < copy_.size();) {
+    spool::RecordHead head;
+    if (copy_.size() - at < spool::kSlotBytes) break;
+    std::memcpy(&head, copy_.data() + at, sizeof head);
+    const std::size_t bytes = std::size_t{head.slots} * spool::kSlotBytes;
+    if (bytes == 0 || bytes > copy_.size() - at) {
+      ++damaged_;
+      break;
+    }
+    seen.last_seq = std::max(seen.last_seq, head.seq);
+    sink(thread, head, std::span(copy_).subspan(at, bytes));
+    ++records;
+    at += bytes;
+  }
+  return records;
+}
+
+std::size_t Drain::pass(SpoolFile& spool, const Sink& sink) {
+  const std::uint32_t count = spool.update();
+  seen_.resize(std::max<std::size_t>(seen_.size(), count));
+  std::size_t records = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    SegmentHeader* segment = spool.segment(i);
+    Seen& seen = seen_[i];
+    SegmentState state = segment->state.load(std::memory_order_acquire);
+    if (state == SegmentState::free || seen.held) continue;
+    if (state == SegmentState::sealed) {
+      // Lost to a thread that ran out of segments: what it overwrites is counted on its side.
+      if (!segment->state.compare_exchange_strong(state, SegmentState::reading, std::memory_order_acquire)) continue;
+      seen.held = true;
+      ++held_;
+    } else if (state == SegmentState::reading) {  // a collector before us held it
+      seen.held = true;
+      ++held_;
+    }
+    std::uint32_t thread = 0;
+    if (copy_new(segment, seen, thread)) records += parse(thread, seen, sink);
+  }
+  return records;
+}
+
+void Drain::give_back(SpoolFile& spool, std::uint64_t stored) {
+  for (std::uint32_t i = 0; i < seen_.size() && held_ > 0; ++i) {
+    if (!seen_[i].held || seen_[i].last_seq >= stored) continue;
+    seen_[i].held = false;
+    --held_;
+    spool.segment(i)->state.store(SegmentState::free, std::memory_order_release);
+  }
+}
+
+void Drain::reclaim(SpoolFile& spool, const std::function<bool(std::uint32_t)>& thread_lives) {
+  for (std::uint32_t i = 0; i < seen_.size(); ++i) {
+    SegmentHeader* segment = spool.segment(i);
+    Seen& seen = seen_[i];
+    // The owner's name is certain only once it has published something in this generation.
+    const bool read_to_the_end = seen.consumed > sizeof(SegmentHeader) &&
+                                 seen.generation == segment->generation.load(std::memory_order_acquire) &&
+                                 seen.consumed == segment->committed.load(std::memory_order_acquire);
+    SegmentState state = SegmentState::owned;
+    if (seen.held || segment->state.load(std::memory_order_acquire) != state || !read_to_the_end) continue;
+    if (thread_lives(segment->thread)) continue;
+    // What it published between our look and its death is read in the next pass: the segment is then found as `reading`.
+    if (seen.consumed != segment->committed.load(std::memory_order_acquire)) continue;
+    if (!segment->state.compare_exchange_strong(state, SegmentState::reading, std::memory_order_acquire)) continue;
+    seen.held = true;
+    ++held_;
+  }
+}
+
+}  // namespace vramscope::collect

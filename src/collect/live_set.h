@@ -1,0 +1,67 @@
+// What is live at the moment, by pool: the collector's own account, for OOM reports and for checking the recorder's totals.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace vramscope::collect {
+
+struct LiveBlock {
+  std::uint64_t granted = 0;
+  std::uint64_t requested = 0;
+  std::uint32_t site = 0;  // the trace's site, for giving it again if its free is taken back
+  std::uint32_t op = 0;    // spool string ids
+  std::uint32_t owner = 0;
+  std::int64_t step = 0;
+};
+
+struct PoolAccount {
+  std::uint64_t allocs = 0;
+  std::uint64_t frees = 0;
+  std::uint64_t live = 0;
+  std::uint64_t peak = 0;
+  std::uint64_t largest = 0;
+  std::uint64_t regions = 0;
+  std::uint64_t regions_peak = 0;
+  std::uint64_t ooms = 0;
+  std::uint64_t unmatched_frees = 0;
+  std::uint64_t cancelled_frees = 0;
+  std::uint64_t live_twice = 0;  // allocations at an address that was still live: an order that cannot be right
+};
+
+class LivePool {
+ public:
+  void alloc(std::uint64_t address, const LiveBlock& block);
+  // False: nothing of ours lives there.
+  bool free(std::uint64_t address);
+  // The last free of this address did not happen. The block as it was, NULL if there was none.
+  const LiveBlock* cancel_free(std::uint64_t address);
+  void region(std::uint64_t address, std::uint64_t bytes, bool returned);
+  void oom() { ++account_.ooms; }
+
+  const PoolAccount& account() const { return account_; }
+  // The largest hole between live blocks inside one region; 0 when no region is known.
+  std::uint64_t largest_free() const;
+
+  struct Holder {
+    std::uint32_t op = 0;
+    std::uint32_t owner = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+  };
+  // By op (driver pools: by owner), largest first.
+  std::vector<Holder> holders(std::size_t most) const;
+
+ private:
+  tsl::robin_map<std::uint64_t, LiveBlock> blocks_;
+  std::map<std::uint64_t, std::uint64_t> regions_;  // address -> bytes
+  PoolAccount account_;
+  std::uint64_t last_freed_ = 0;
+  LiveBlock last_freed_block_;
+  bool can_cancel_ = false;
+};
+
+}  // namespace vramscope::collect

@@ -1,0 +1,51 @@
+#include "collect/manifest.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "support/json_writer.h"
+
+namespace vramscope::collect {
+
+Status write_manifest(const CollectOptions& options, const Manifest& manifest) {
+  support::JsonWriter json;
+  json.begin_object().member("vramscope", VRAMSCOPE_VERSION).member("host", options.host);
+  json.key("command").begin_array();
+  if (!options.anonymize)
+    for (const std::string& word : options.command) json.value(word);
+  json.end_array().member("started_us", manifest.started_us);
+  if (manifest.ended_us != 0) json.member("ended_us", manifest.ended_us);
+  if (manifest.exit_code) json.member("exit_code", *manifest.exit_code);
+  if (manifest.signal) json.member("signal", *manifest.signal);
+  json.key("traces").begin_array();
+  for (const TraceInfo& trace : manifest.traces) {
+    json.begin_object().member("file", trace.path.filename().string()).member("pid", trace.pid);
+    if (!options.anonymize) json.member("command", trace.command);
+    json.member("events", trace.events).member("bytes", trace.bytes).member("complete", trace.complete);
+    if (!trace.totals_check.empty()) json.member("totals_check", trace.totals_check);
+    json.key("lost").begin_object();
+    for (const auto& [kind, count] : trace.losses) json.member(trace::name_of(kind), count);
+    json.end_object().end_object();
+  }
+  json.end_array().end_object();
+
+  const auto path = options.output / (options.host + ".manifest.json");
+  const auto fresh = options.output / fmt::format(".{}.manifest.{}", options.host, getpid());
+  {
+    std::ofstream file(fresh, std::ios::trunc);
+    file << json.text() << '\n';
+    if (!file.flush()) {
+      std::error_code ignored;
+      std::filesystem::remove(fresh, ignored);
+      return fail(fmt::format("{}: cannot be written", path.string()));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(fresh, path, error);
+  if (error) return fail(fmt::format("{}: {}", path.string(), error.message()));
+  return {};
+}
+
+}  // namespace vramscope::collect

@@ -1,0 +1,147 @@
+#include "collect/merger.h"
+
+#include <algorithm>
+
+namespace vramscope::collect {
+
+namespace {
+constexpr std::size_t kFirstWindow = 4096;
+}
+
+Merger::Merger(Limits limits) : limits_(limits), window_(std::min(kFirstWindow, limits.events)) {}
+
+void Merger::add(const Event& event, std::uint64_t drawn) {
+  const std::uint64_t seq = event.head.seq;
+  if (seq == 0 || seq >= drawn) {
+    ++refused_;
+  } else if (is_stored(seq)) {
+    return;
+  } else if (seq < next_) {
+    if (take_late(seq))
+      late_events_.push_back(event);
+    else
+      ++refused_;
+  } else if (fits(seq) || widen(seq)) {
+    place(event);
+  } else {
+    overflow_.push_back(event);
+    ++waiting_;
+  }
+}
+
+void Merger::place(const Event& event) {
+  if (present(event.head.seq)) {
+    ++refused_;
+    return;
+  }
+  slot(event.head.seq) = event;
+  ++waiting_;
+}
+
+bool Merger::widen(std::uint64_t seq) {
+  if (seq - next_ >= limits_.events) return false;
+  std::vector<Event> old(window_.size());
+  old.swap(window_);
+  while (!fits(seq)) window_.resize(window_.size() * 2);
+  for (const Event& event : old)
+    if (event.head.seq >= next_) slot(event.head.seq) = event;
+  return true;
+}
+
+// True: at least one found its place.
+bool Merger::place_overflow() {
+  std::vector<Event> rest;
+  rest.swap(overflow_);
+  waiting_ -= rest.size();
+  for (const Event& event : rest) add(event, event.head.seq + 1);
+  return overflow_.size() < rest.size();
+}
+
+bool Merger::take_late(std::uint64_t seq) {
+  auto range = skipped_.upper_bound(seq);
+  if (range == skipped_.begin()) return false;
+  --range;
+  const auto [first, end] = *range;
+  if (seq >= end) return false;
+  skipped_.erase(range);
+  if (first < seq) skipped_[first] = seq;
+  if (seq + 1 < end) skipped_[seq + 1] = end;
+  --missing_;
+  ++late_;
+  return true;
+}
+
+void Merger::deliver_late(const Deliver& deliver) {
+  for (const Event& event : late_events_) deliver(event, true, true);
+  late_events_.clear();
+}
+
+// False: the next event is there, but something that it needs is not.
+bool Merger::deliver_contiguous(const Deliver& deliver) {
+  for (;;) {
+    while (is_stored(next_)) ++next_;
+    if (!present(next_)) return true;
+    if (!deliver(slot(next_), false, false)) return false;
+    ++next_;
+    --waiting_;
+    stalled_since_us_ = 0;
+  }
+}
+
+void Merger::deliver_all_due(const Deliver& deliver) {
+  do
+    if (!deliver_contiguous(deliver)) return;
+  while (place_overflow());
+}
+
+void Merger::skip_to(std::uint64_t seq) {
+  for (; next_ < seq; ++next_) {
+    if (is_stored(next_)) continue;
+    const std::uint64_t first = next_;
+    while (next_ < seq && !is_stored(next_)) ++next_;
+    skipped_[first] = next_;
+    missing_ += next_ - first;
+    --next_;
+  }
+}
+
+// Gives up waiting for whatever holds up the next event.
+void Merger::step_over(const Deliver& deliver) {
+  stalled_since_us_ = 0;
+  if (present(next_)) {
+    deliver(slot(next_), false, true);
+    ++next_;
+    --waiting_;
+    return;
+  }
+  std::uint64_t seq = next_;
+  const std::uint64_t end = next_ + window_.size();
+  while (seq < end && !present(seq)) ++seq;
+  if (seq == end)
+    for (const Event& event : overflow_) seq = seq == end ? event.head.seq : std::min(seq, event.head.seq);
+  skip_to(seq);
+}
+
+void Merger::release(std::uint64_t now_us, const Deliver& deliver) {
+  deliver_late(deliver);
+  deliver_all_due(deliver);
+  while (waiting_ > 0) {
+    if (stalled_since_us_ == 0) stalled_since_us_ = now_us;
+    if (overflow_.empty() && now_us - stalled_since_us_ < limits_.wait_us) return;
+    step_over(deliver);
+    deliver_all_due(deliver);
+  }
+  stalled_since_us_ = 0;
+}
+
+void Merger::finish(std::uint64_t drawn, const Deliver& deliver) {
+  deliver_late(deliver);
+  deliver_all_due(deliver);
+  while (waiting_ > 0) {
+    step_over(deliver);
+    deliver_all_due(deliver);
+  }
+  if (next_ < drawn) skip_to(drawn);
+}
+
+}  // namespace vramscope::collect

@@ -1,0 +1,277 @@
+#include "collect/process_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/units.h"
+
+namespace vramscope::collect {
+
+namespace {
+
+constexpr std::size_t kHoldersTold = 5;
+
+// Site flags of the schema: bit 0 stream-ordered, 1 size unknown, 2 imported from another process.
+std::uint64_t site_flags(std::uint8_t flags) {
+  return ((flags & spool::kFlagAsync) != 0 ? 1u : 0u) | ((flags & spool::kFlagUnknownSize) != 0 ? 2u : 0u) |
+         ((flags & spool::kFlagImported) != 0 ? 4u : 0u);
+}
+
+trace::MarkEdge edge(std::uint8_t flags) {
+  if ((flags & spool::kFlagBegin) != 0) return trace::MarkEdge::begin;
+  return (flags & spool::kFlagEnd) != 0 ? trace::MarkEdge::end : trace::MarkEdge::instant;
+}
+
+spool::AllocExtra extra_of(const Event& event) {
+  return (event.head.flags & spool::kFlagExtended) != 0 ? event.extra() : spool::AllocExtra{};
+}
+
+}  // namespace
+
+ProcessTrace::ProcessTrace(trace::Writer writer, const Definitions& definitions, const spool::Header& header)
+    : writer_(std::move(writer)), definitions_(definitions), header_(header), ids_(writer_, definitions, header), live_(256) {}
+
+bool ProcessTrace::all_known(const Event& event) const {
+  const auto known = [&](auto... ids) { return !(ids_.text_missing(ids) || ...); };
+  switch (event.head.kind) {
+    case spool::RecordKind::alloc:
+    case spool::RecordKind::oom: {
+      const auto record = event.as<spool::AllocRecord>();
+      const auto extra = extra_of(event);
+      return known(record.op, record.shape, std::uint32_t{event.head.small}, extra.owner) && !ids_.stack_missing(extra.stack) &&
+             !ids_.pool_missing(event.head.pool);
+    }
+    case spool::RecordKind::region:
+    case spool::RecordKind::stats:
+      return !ids_.pool_missing(event.head.pool);
+    case spool::RecordKind::mark: {
+      const auto mark = event.as<spool::MarkRecord>();
+      return known(mark.name, mark.detail);
+    }
+    case spool::RecordKind::tag: {
+      const auto tag = event.as<spool::TagRecord>();
+      return known(tag.name, tag.layer);
+    }
+    case spool::RecordKind::setting: {
+      const auto setting = event.as<spool::SettingRecord>();
+      return known(setting.key, setting.value);
+    }
+    default:
+      return true;
+  }
+}
+
+bool ProcessTrace::write(const Event& event, std::uint64_t time_us, bool last_call) {
+  if (!all_known(event)) {
+    if (!last_call) return false;
+    ++names_missing_;
+  }
+  const spool::RecordHead& head = event.head;
+  last_seq_ = std::max(last_seq_, head.seq);
+  const trace::At at{head.seq, time_us, ids_.thread(event.thread)};
+  LivePool& live = live_[head.pool];
+  switch (head.kind) {
+    case spool::RecordKind::alloc:
+      return alloc(event, at, last_call);
+    case spool::RecordKind::free: {
+      const auto record = event.as<spool::FreeRecord>();
+      spool::FreeExtra extra{};
+      if ((head.flags & spool::kFlagExtended) != 0) std::memcpy(&extra, event.bytes.data() + sizeof record, sizeof extra);
+      live.free(record.address);
+      writer_.free(at, ids_.pool(head.pool), record.address, extra.stream);
+      break;
+    }
+    case spool::RecordKind::free_cancelled:
+      cancel_free(event, at);
+      break;
+    case spool::RecordKind::region: {
+      const auto record = event.as<spool::RegionRecord>();
+      const bool returned = (head.flags & spool::kFlagReturned) != 0;
+      live.region(record.address, record.bytes, returned);
+      writer_.append(at, trace::Region{ids_.pool(head.pool), record.address, record.bytes, returned});
+      break;
+    }
+    case spool::RecordKind::mark: {
+      const auto record = event.as<spool::MarkRecord>();
+      writer_.append(at, trace::Mark{static_cast<trace::MarkKind>(head.small), edge(head.flags), ids_.text(record.name),
+                                     record.number, ids_.text(record.detail)});
+      break;
+    }
+    case spool::RecordKind::tag: {
+      const auto record = event.as<spool::TagRecord>();
+      writer_.append(at, trace::Tag{record.address, record.bytes, static_cast<trace::Category>(head.small),
+                                    ids_.text(record.name), ids_.text(record.layer)});
+      break;
+    }
+    case spool::RecordKind::stats: {
+      const auto record = event.as<spool::StatsRecord>();
+      writer_.append(at, trace::Stats{ids_.pool(head.pool), record.allocs, record.in_use, record.peak, record.largest,
+                                      record.limit, record.pool_bytes});
+      break;
+    }
+    case spool::RecordKind::oom:
+      oom(event, at);
+      break;
+    case spool::RecordKind::setting: {
+      const auto record = event.as<spool::SettingRecord>();
+      const std::string* key = definitions_.text(record.key);
+      const std::string* value = definitions_.text(record.value);
+      if (key != nullptr && value != nullptr) settings_[*key] = *value;
+      writer_.append(at, trace::Setting{ids_.text(record.key), ids_.text(record.value)});
+      break;
+    }
+    case spool::RecordKind::context: {
+      const auto record = event.as<spool::ContextRecord>();
+      if (tell_context_) tell_context_(record, time_us);
+      break;
+    }
+    default:
+      break;
+  }
+  return true;
+}
+
+trace::SiteId ProcessTrace::site(const Event& event, const spool::AllocRecord& record, const spool::AllocExtra& extra) {
+  trace::Site row;
+  row.pool = ids_.pool(event.head.pool);
+  row.requested = record.requested;
+  row.op = ids_.text(record.op);
+  row.region = ids_.text(event.head.small);
+  row.dtype = event.head.dtype;
+  row.shape = ids_.text(record.shape);
+  row.stack = ids_.stack(extra.stack);
+  row.stream = extra.stream;
+  row.owner = ids_.text(extra.owner);
+  row.flags = site_flags(event.head.flags);
+  return writer_.site(row);
+}
+
+bool ProcessTrace::alloc(const Event& event, const trace::At& at, bool /*last_call*/) {
+  const auto record = event.as<spool::AllocRecord>();
+  const auto extra = extra_of(event);
+  const trace::SiteId where = site(event, record, extra);
+  LiveBlock block;
+  // Imported memory belongs to the process that exported it: it is shown, and counted there.
+  block.granted = (event.head.flags & spool::kFlagImported) != 0 ? 0 : record.granted;
+  block.requested = record.requested;
+  block.site = static_cast<std::uint32_t>(where);
+  block.op = record.op;
+  block.owner = extra.owner;
+  block.step = record.step;
+  live_[event.head.pool].alloc(record.address, block);
+  writer_.alloc(at, {where, record.address, record.granted, record.step});
+  return true;
+}
+
+// The trace knows no "not freed after all": the block is given once more, as it was.
+void ProcessTrace::cancel_free(const Event& event, const trace::At& at) {
+  const auto record = event.as<spool::FreeRecord>();
+  const LiveBlock* block = live_[event.head.pool].cancel_free(record.address);
+  if (block == nullptr) return;
+  writer_.alloc(at, {static_cast<trace::SiteId>(block->site), record.address, block->granted, block->step});
+}
+
+void ProcessTrace::oom(const Event& event, const trace::At& at) {
+  const auto record = event.as<spool::AllocRecord>();
+  LivePool& live = live_[event.head.pool];
+  live.oom();
+  const bool final = (event.head.flags & spool::kFlagFinal) != 0;
+  const spool::Pool* pool = event.head.pool < spool::kMaxPools ? &header_.pools[event.head.pool] : nullptr;
+  trace::Oom row;
+  row.site = site(event, record, extra_of(event));
+  row.step = record.step;
+  row.final = final;
+  row.live = live.account().live;
+  row.regions = live.account().regions;
+  row.largest_free = live.largest_free();
+  row.limit = pool != nullptr ? pool->limit_bytes.load(std::memory_order_relaxed) : 0;
+  writer_.append(at, row);
+  if (!final || !tell_oom_) return;
+  const auto text = [&](std::uint32_t id) { return definitions_.text(id) != nullptr ? *definitions_.text(id) : std::string(); };
+  OomAccount account;
+  account.pool = pool != nullptr ? text(pool->name) : "";
+  account.op = text(record.op);
+  account.requested = record.requested;
+  account.live = row.live;
+  account.regions = row.regions;
+  account.largest_free = row.largest_free;
+  account.limit = row.limit;
+  for (const auto& holder : live.holders(kHoldersTold))
+    account.holders.push_back({text(holder.op != 0 ? holder.op : holder.owner), holder.bytes, holder.blocks});
+  tell_oom_(account);
+}
+
+void ProcessTrace::setting(std::uint64_t time_us, std::string_view key, std::string_view value) {
+  append(time_us, trace::Setting{writer_.string(key), writer_.string(value)});
+}
+
+void ProcessTrace::op_source(const spool::OpSourceRecord& source) {
+  writer_.op_source(
+      {ids_.text(source.op), ids_.text(source.file), source.line, ids_.text(source.function), ids_.text(source.layer)});
+}
+
+void ProcessTrace::totals(std::uint64_t time_us) {
+  const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
+  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
+  for (std::uint8_t i = 0; i < count; ++i) {
+    const spool::Pool& pool = header_.pools[i];
+    if (load(pool.allocs) == 0 && load(pool.region_bytes) == 0 && load(pool.ooms) == 0) continue;
+    trace::Totals row;
+    row.pool = ids_.pool(i);
+    row.allocs = load(pool.allocs);
+    row.frees = load(pool.frees);
+    row.live = load(pool.live_bytes);
+    row.peak = load(pool.peak_bytes);
+    row.largest = load(pool.largest_bytes);
+    row.regions = load(pool.region_bytes);
+    row.ooms = load(pool.ooms);
+    row.order_exact = (pool.flags.load(std::memory_order_relaxed) & spool::kPoolOrderExact) != 0;
+    row.before = load(pool.before_bytes);
+    append(time_us, row);
+  }
+}
+
+std::string ProcessTrace::differences() const {
+  std::string text;
+  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
+  for (std::uint8_t i = 0; i < count; ++i) {
+    const spool::Pool& pool = header_.pools[i];
+    const PoolAccount& ours = live_[i].account();
+    const auto compare = [&](std::string_view what, std::uint64_t mine, const std::atomic<std::uint64_t>& theirs) {
+      const std::uint64_t other = theirs.load(std::memory_order_relaxed);
+      if (mine == other) return;
+      const std::string* name = definitions_.text(pool.name);
+      text += fmt::format("{}{}: {} {} in the events, {} counted", text.empty() ? "" : "; ", name != nullptr ? *name : "?", what,
+                          mine, other);
+    };
+    compare("allocations", ours.allocs, pool.allocs);
+    compare("frees", ours.frees, pool.frees);
+    compare("live bytes", ours.live, pool.live_bytes);
+    if ((pool.flags.load(std::memory_order_relaxed) & spool::kPoolOrderExact) != 0)
+      compare("peak bytes", ours.peak, pool.peak_bytes);
+  }
+  return text;
+}
+
+LivePool* ProcessTrace::live_pool(std::string_view name, std::int64_t device) {
+  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
+  for (std::uint8_t i = 0; i < count; ++i) {
+    const std::string* text = definitions_.text(header_.pools[i].name);
+    if (text != nullptr && *text == name && header_.pools[i].device == device) return &live_[i];
+  }
+  return nullptr;
+}
+
+std::uint64_t ProcessTrace::live_twice() const {
+  std::uint64_t sum = 0;
+  for (const LivePool& pool : live_) sum += pool.account().live_twice;
+  return sum;
+}
+
+std::optional<std::string> ProcessTrace::recorded_setting(std::string_view key) const {
+  const auto found = settings_.find(key);
+  return found == settings_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace vramscope::collect

@@ -1,0 +1,103 @@
+// The trace of one process: turns ordered events into what the trace file holds, and keeps the account of what is live.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/definitions.h"
+#include "collect/live_set.h"
+#include "collect/merger.h"
+#include "collect/oom_account.h"
+#include "trace/writer.h"
+
+namespace vramscope::collect {
+
+// Gives each spool id its id in the trace, once.
+class TraceIds {
+ public:
+  TraceIds(trace::Writer& writer, const Definitions& definitions, const spool::Header& header)
+      : writer_(writer), definitions_(definitions), header_(header) {}
+
+  // Ids whose definition is missing become the empty text or stack; missing() says so before it is used.
+  trace::StringId text(std::uint32_t id);
+  trace::StackId stack(std::uint64_t id);
+  trace::PoolId pool(std::uint8_t index);
+  trace::ThreadId thread(std::uint32_t tid);
+
+  bool text_missing(std::uint32_t id) const { return definitions_.text(id) == nullptr; }
+  bool stack_missing(std::uint64_t id) const;
+  bool pool_missing(std::uint8_t index) const;
+
+ private:
+  trace::FrameId frame(const spool::Frame& frame);
+
+  trace::Writer& writer_;
+  const Definitions& definitions_;
+  const spool::Header& header_;
+  std::unordered_map<std::uint32_t, trace::StringId> texts_;
+  std::unordered_map<std::uint64_t, trace::StackId> stacks_;
+  std::unordered_map<std::uint32_t, trace::ThreadId> threads_;
+  std::map<std::uint8_t, trace::PoolId> pools_;
+  std::map<std::string, int> pool_names_;
+};
+
+class ProcessTrace {
+ public:
+  ProcessTrace(trace::Writer writer, const Definitions& definitions, const spool::Header& header);
+
+  // False: a definition that the event needs is not there yet; the event is not written unless `last_call`.
+  bool write(const Event& event, std::uint64_t time_us, bool last_call);
+
+  // The collector's own events. They take the number of the last recorded one.
+  template <typename Row>
+  void append(std::uint64_t time_us, const Row& row) {
+    writer_.append({last_seq_, time_us, {}}, row);
+  }
+  void setting(std::uint64_t time_us, std::string_view key, std::string_view value);
+  // The recorder's running totals of every pool in use.
+  void totals(std::uint64_t time_us);
+  void op_source(const spool::OpSourceRecord& source);
+
+  // Called with the account of each failed request that was final.
+  void on_final_oom(std::function<void(const OomAccount&)> tell) { tell_oom_ = std::move(tell); }
+  // Called with each context record: the trace's event needs a measurement that the caller has.
+  void on_context(std::function<void(const spool::ContextRecord&, std::uint64_t time_us)> tell) {
+    tell_context_ = std::move(tell);
+  }
+
+  // Where our account and the recorder's totals differ, in words; empty when they are equal.
+  std::string differences() const;
+  // The account of the pool of that name; NULL if the recorder has none (replay of a trace).
+  LivePool* live_pool(std::string_view name, std::int64_t device);
+  std::uint64_t names_missing() const { return names_missing_; }
+  std::uint64_t live_twice() const;
+  trace::Writer& writer() { return writer_; }
+  std::optional<std::string> recorded_setting(std::string_view key) const;
+
+ private:
+  bool alloc(const Event& event, const trace::At& at, bool last_call);
+  trace::SiteId site(const Event& event, const spool::AllocRecord& record, const spool::AllocExtra& extra);
+  void oom(const Event& event, const trace::At& at);
+  void cancel_free(const Event& event, const trace::At& at);
+  bool all_known(const Event& event) const;
+
+  trace::Writer writer_;
+  const Definitions& definitions_;
+  const spool::Header& header_;
+  TraceIds ids_;
+  std::vector<LivePool> live_;
+  std::map<std::string, std::string, std::less<>> settings_;
+  std::function<void(const OomAccount&)> tell_oom_;
+  std::function<void(const spool::ContextRecord&, std::uint64_t)> tell_context_;
+  std::uint64_t last_seq_ = 0;
+  std::uint64_t names_missing_ = 0;
+};
+
+}  // namespace vramscope::collect

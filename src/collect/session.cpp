@@ -1,0 +1,284 @@
+#include "collect/session.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "collect/replay.h"
+#include "support/units.h"
+
+namespace vramscope::collect {
+
+namespace {
+
+constexpr std::uint64_t kFlushUs = 1'000'000;
+constexpr std::uint64_t kTotalsUs = 5'000'000;
+constexpr std::uint64_t kReclaimUs = 1'000'000;
+
+std::string command_of(const spool::Header& header) {
+  const std::size_t bytes = std::min<std::size_t>(header.command_bytes, sizeof header.command);
+  std::string text(header.command, bytes);
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const CollectOptions& options,
+                                               const TickClock& clock, const Sampler& sampler) {
+  auto spool = SpoolFile::open(path);
+  if (!spool) return std::unexpected(spool.error());
+  return std::unique_ptr<Session>(new Session(std::move(*spool), options, clock, sampler));
+}
+
+Session::Session(SpoolFile spool, const CollectOptions& options, const TickClock& clock, const Sampler& sampler)
+    : options_(options),
+      clock_(clock),
+      sampler_(sampler),
+      spool_(std::move(spool)),
+      pid_(spool_.header().pid),
+      start_ticks_(proc::start_ticks(pid_).value_or(0)),
+      command_(command_of(spool_.header())),
+      identity_(sampler.identify(pid_)) {
+  definitions_.keep_in(std::filesystem::path(spool_.path()).replace_extension(".defs"));
+}
+
+std::uint64_t Session::time_us(std::uint64_t ticks) const {
+  const std::uint64_t ns = clock_.to_monotonic_ns(spool_.header().clock, ticks);
+  const std::uint64_t start = spool_.header().monotonic0_ns;
+  return ns > start ? (ns - start) / 1000 : 0;
+}
+
+std::uint64_t Session::since_start_us() const {
+  const std::uint64_t now = monotonic_ns();
+  const std::uint64_t start = spool_.header().monotonic0_ns;
+  return now > start ? (now - start) / 1000 : 0;
+}
+
+void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::span<const std::byte> record) {
+  if (Definitions::is_definition(head.kind)) {
+    definitions_.add(head, record);
+    return;
+  }
+  Event event;
+  event.head = head;
+  event.thread = thread;
+  std::memcpy(event.bytes.data(), record.data(), std::min(record.size(), event.bytes.size()));
+  // Looked up anew only when needed: the recorder's threads fight over this cache line as it is.
+  if (head.seq >= drawn_) drawn_ = spool_.header().next_seq.load(std::memory_order_acquire);
+  merger_.add(event, drawn_);
+}
+
+bool Session::poll(std::uint64_t now_us) {
+  const std::size_t records = drain_.pass(spool_, [this](std::uint32_t thread, const spool::RecordHead& head,
+                                                         std::span<const std::byte> record) { take(thread, head, record); });
+  merger_.release(now_us, [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); });
+  if (now_us - last_reclaim_us_ >= kReclaimUs) {
+    last_reclaim_us_ = now_us;
+    drain_.reclaim(spool_, [this](std::uint32_t tid) { return proc::has_thread(pid_, tid); });
+  }
+  flush_if_due(now_us);
+  return records > 0;
+}
+
+bool Session::deliver(const Event& event, bool last_call) {
+  if (trace_ == nullptr && !cannot_write_) {
+    // A process that never used memory leaves no trace, whatever its environment was.
+    if (event.head.kind == spool::RecordKind::setting) {
+      early_.push_back(event);
+      return true;
+    }
+    open_trace();
+  }
+  if (trace_ == nullptr) {
+    ++unwritten_;
+    return true;
+  }
+  return trace_->write(event, time_us(event.head.ticks), last_call);
+}
+
+Result<trace::Writer> Session::create_file() {
+  trace::WriterOptions options;
+  options.start_realtime_us = spool_.header().realtime0_ns / 1000;
+  options.limit_bytes = options_.trace_limit;
+  options.anonymize = options_.anonymize;
+  if (!partial_.empty()) {
+    path_ = partial_;
+    const std::filesystem::path beside = partial_.string() + ".recovered";
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);  // of a recovery that was itself interrupted
+    return trace::Writer::create(beside, options);
+  }
+  const auto seconds = static_cast<std::time_t>(spool_.header().realtime0_ns / 1'000'000'000);
+  const std::string stem = fmt::format("{}-{}-{:%Y%m%dT%H%M%SZ}", options_.host, pid_, fmt::gmtime(seconds));
+  for (int n = 1;; ++n) {
+    path_ = options_.output / (n == 1 ? stem + ".vram" : fmt::format("{}-{}.vram", stem, n));
+    if (std::filesystem::exists(std::filesystem::symlink_status(path_))) continue;
+    auto writer = trace::Writer::create(path_, options);
+    if (writer || n > 1000 || !std::filesystem::exists(path_)) return writer;
+  }
+}
+
+void Session::open_trace() {
+  auto writer = create_file();
+  if (!writer) {
+    write_failed(writer.error());
+    return;
+  }
+  trace_ = std::make_unique<ProcessTrace>(std::move(*writer), definitions_, spool_.header());
+  trace_->on_final_oom([this](const OomAccount& account) { options_.say(describe(account)); });
+  trace_->on_context([this](const spool::ContextRecord& record, std::uint64_t time_us) { note_context(record, time_us); });
+  if (!partial_.empty()) {
+    auto stored = replay(partial_, *trace_);
+    if (stored) merger_.set_stored(std::move(*stored));
+  } else {
+    write_beginning();
+  }
+  for (const Event& event : std::exchange(early_, {})) trace_->write(event, time_us(event.head.ticks), true);
+}
+
+void Session::write_beginning() {
+  const auto set = [this](std::string_view key, const std::string& value) { trace_->setting(0, key, value); };
+  set("process.pid", fmt::format("{}", pid_));
+  set("process.command", command_);
+  set("process.start", fmt::format("{}", spool_.header().realtime0_ns / 1000));
+  set("host", options_.host);
+  set("vramscope.version", VRAMSCOPE_VERSION);
+  set("sample_hz", fmt::format("{}", options_.sample_hz));
+  set("clock", spool_.header().clock == spool::Clock::tsc ? "tsc" : "mono");
+}
+
+void Session::write_failed(const Error& error) {
+  if (!cannot_write_)
+    options_.say(
+        fmt::format("vramscope: the trace of process {} cannot be written: {}; its events are lost from here on. Free space, "
+                    "or choose another folder with -o.\n",
+                    pid_, error.message));
+  cannot_write_ = true;
+}
+
+// Sources are told when a function is traced, often before the names they use have come through from other threads.
+void Session::write_op_sources(bool last_call) {
+  for (const auto& source : definitions_.take_op_sources()) {
+    const bool known = definitions_.text(source.op) && definitions_.text(source.file) && definitions_.text(source.function) &&
+                       definitions_.text(source.layer);
+    if (known || last_call)
+      trace_->op_source(source);
+    else
+      definitions_.return_op_source(source);
+  }
+}
+
+void Session::flush_if_due(std::uint64_t now_us) {
+  // Segments are given back after a flush only; a process that writes fast must not run out of them.
+  const std::size_t limit = options_.spool_limit / spool::kSegmentBytes;
+  const bool pressed = drain_.held() > std::max<std::size_t>(limit / 4, spool::kExtentSegments / 2);
+  if (!pressed && now_us - last_flush_us_ < kFlushUs) return;
+  last_flush_us_ = now_us;
+  const bool with_totals = now_us - last_totals_us_ >= kTotalsUs;
+  if (with_totals) last_totals_us_ = now_us;
+  flush(now_us, with_totals);
+}
+
+void Session::flush(std::uint64_t /*now_us*/, bool with_totals) {
+  definitions_.store();
+  if (trace_ != nullptr) {
+    write_op_sources(false);
+    if (with_totals) trace_->totals(since_start_us());
+    if (Status status = trace_->writer().flush(); !status) {
+      write_failed(status.error());
+    } else {
+      cannot_write_ = false;
+    }
+  }
+  if (trace_ != nullptr || cannot_write_) drain_.give_back(spool_, merger_.next());
+}
+
+bool Session::has_ended() const {
+  const int lock_file = ::open(spool_.lock_path().c_str(), O_RDWR | O_CLOEXEC);
+  if (lock_file >= 0) {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    const bool held = fcntl(lock_file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(lock_file);
+    if (held) return false;
+  }
+  if (proc::is_dead(pid_) || proc::start_ticks(pid_).value_or(0) != start_ticks_) return true;
+  // The process lives, without its lock: it has executed another program, or has closed all descriptors and goes on recording.
+  const auto& path = spool_.path();
+  return !proc::maps_file(pid_, (path.parent_path().filename() / path.filename()).string());
+}
+
+void Session::count_losses() {
+  const auto recorder = [&](spool::Loss loss) {
+    return spool_.header().lost[static_cast<std::size_t>(loss)].load(std::memory_order_relaxed);
+  };
+  std::uint64_t missing = merger_.missing();
+  const auto take_from_missing = [&](std::uint64_t count) {
+    const std::uint64_t part = std::min(missing, count);
+    missing -= part;
+    return part;
+  };
+  // The recorder counts whole segments, also what we had read from them already: the numbers that never came are the truth.
+  losses_[trace::LossKind::overwritten] = take_from_missing(recorder(spool::Loss::overwritten));
+  losses_[trace::LossKind::no_segment] = recorder(spool::Loss::no_segment);
+  take_from_missing(recorder(spool::Loss::no_segment));
+  losses_[trace::LossKind::reentered] = recorder(spool::Loss::reentered);
+  losses_[trace::LossKind::names] = recorder(spool::Loss::names) + (trace_ != nullptr ? trace_->names_missing() : 0);
+  losses_[trace::LossKind::gap] = missing;
+  losses_[trace::LossKind::late] = merger_.late();
+  losses_[trace::LossKind::trace_write] = unwritten_;
+  std::erase_if(losses_, [](const auto& entry) { return entry.second == 0; });
+}
+
+TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
+  is_over_ = true;
+  const auto sink = [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); };
+  const std::uint64_t now_us = monotonic_ns() / 1000;
+  while (poll(now_us)) continue;
+  merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire), sink);
+  count_losses();
+  TraceInfo result = info();
+  if (trace_ == nullptr) return result;
+  const std::uint64_t at = since_start_us();
+  write_op_sources(true);
+  trace_->totals(at);
+  const std::string differences = trace_->differences();
+  result.totals_check = differences.empty() ? "equal" : differences;
+  trace_->setting(at, "vramscope.totals_check", result.totals_check);
+  for (const auto& [key, value] : ending) trace_->setting(at, key, value);
+  for (const auto& [kind, count] : losses_) trace_->append(at, trace::Lost{kind, count});
+  const Status status = trace_->writer().finish();
+  if (!status) write_failed(status.error());
+  result.complete = status.has_value();
+  result.events = trace_->writer().events();
+  result.bytes = trace_->writer().bytes();
+  if (!partial_.empty() && status) std::filesystem::rename(partial_.string() + ".recovered", partial_);
+  return result;
+}
+
+TraceInfo Session::info() const {
+  TraceInfo info;
+  info.path = path_;
+  info.pid = pid_;
+  info.command = command_;
+  info.losses = losses_;
+  if (trace_ != nullptr) {
+    info.events = trace_->writer().events();
+    info.bytes = trace_->writer().bytes();
+  }
+  return info;
+}
+
+void Session::remove_files() {
+  std::error_code ignored;
+  for (const char* extension : {".spool", ".lock", ".defs"})
+    std::filesystem::remove(std::filesystem::path(spool_.path()).replace_extension(extension), ignored);
+}
+
+}  // namespace vramscope::collect

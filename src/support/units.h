@@ -1,0 +1,26 @@
+// Sizes and numbers as people write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "support/result.h"
+
+namespace vramscope::support {
+
+// "512", "64K", "512MiB", "1.5 GiB" (powers of 1024 for K, KiB, KB and so on): the error names the text.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+// "0 B", "512 B", "1.5 KiB", "140,830.0 MiB", "1.2 GiB": one decimal, thousands comma; GiB from 1024 MiB on.
+std::string format_size(std::uint64_t bytes);
+// "1,234,567"
+std::string format_count(std::uint64_t number);
+// "1,234.5": the figure alone, in units of `unit` bytes.
+std::string format_in(std::uint64_t bytes, std::uint64_t unit);
+// "1 event", "2 events"
+std::string format_plural(std::uint64_t number, std::string_view one, std::string_view many);
+// "850 ms", "6.2 s", "3 min 20 s", "2 h 5 min"
+std::string format_duration(std::uint64_t microseconds);
+
+}  // namespace vramscope::support

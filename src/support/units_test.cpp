@@ -1,0 +1,41 @@
+#include "support/units.h"
+
+#include <gtest/gtest.h>
+
+namespace vramscope::support {
+namespace {
+
+TEST(Units, ReadsSizesAsPeopleWriteThem) {
+  EXPECT_EQ(parse_size("512").value(), 512u);
+  EXPECT_EQ(parse_size("64K").value(), 65536u);
+  EXPECT_EQ(parse_size("512MiB").value(), 512u << 20);
+  EXPECT_EQ(parse_size("1.5 GiB").value(), 3ull << 29);
+  EXPECT_EQ(parse_size("2tb").value(), 2ull << 40);
+}
+
+TEST(Units, RefusesWhatIsNoSize) {
+  for (const char* text : {"", "MiB", "-1", "12 parsecs", "1e400", "nan", "9999999TiB", "1 MiB x"})
+    EXPECT_FALSE(parse_size(text).has_value()) << text;
+}
+
+TEST(Units, WritesSizes) {
+  EXPECT_EQ(format_size(0), "0 B");
+  EXPECT_EQ(format_size(1023), "1023 B");
+  EXPECT_EQ(format_size(1536), "1.5 KiB");
+  EXPECT_EQ(format_size(272'420'864), "259.8 MiB");
+  EXPECT_EQ(format_size(5ull << 30), "5.0 GiB");
+  EXPECT_EQ(format_in(140'830ull << 20, 1 << 20), "140,830.0");
+  EXPECT_EQ(format_count(1'234'567), "1,234,567");
+  EXPECT_EQ(format_count(999), "999");
+}
+
+TEST(Units, WritesDurations) {
+  EXPECT_EQ(format_duration(12), "12 µs");
+  EXPECT_EQ(format_duration(850'000), "850 ms");
+  EXPECT_EQ(format_duration(6'244'485), "6.2 s");
+  EXPECT_EQ(format_duration(200'000'000), "3 min 20 s");
+  EXPECT_EQ(format_duration(7'500'000'000), "2 h 5 min");
+}
+
+}  // namespace
+}  // namespace vramscope::support
