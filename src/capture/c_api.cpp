@@ -8,6 +8,8 @@
 #include "capture/tensorflow/attach.h"
 #include "capture/tensorflow/library.h"
 #include "capture/tensorflow/pools.h"
+#include "capture/torch/library.h"
+#include "capture/torch/reporter.h"
 #include "record/arena.h"
 #include "record/options.h"
 #include "record/recorder.h"
@@ -76,8 +78,10 @@ VS_EXPORT void vramscope_op_source(const char* op, const char* file, int line, c
 
 VS_EXPORT int vramscope_check(const char* name) {
   record::mark(record::MarkKind::check, 0, name, -1, nullptr);
-  if (!record::active() || !capture::tensorflow::is_bound()) return 0;
-  return capture::tensorflow::record_stats(*capture::tensorflow::library());
+  if (!record::active()) return 0;
+  int answered = capture::torch::record_stats();
+  if (capture::tensorflow::is_bound()) answered += capture::tensorflow::record_stats(*capture::tensorflow::library());
+  return answered;
 }
 
 VS_EXPORT int vramscope_pools(struct vramscope_pool_info* out, int capacity) {
@@ -116,6 +120,10 @@ VS_EXPORT int vramscope_attach(const char* spool_folder, uint64_t spool_limit, c
   if (capture::loaded_library("libtensorflow_framework.so") != nullptr && capture::tensorflow::attach_late() == 0) {
     vramscope_detach();
     return refuse("TensorFlow is loaded but its tables could not be changed (hardened system?); use `vramscope run`");
+  }
+  if (capture::torch::attach_late() == 0) {
+    vramscope_detach();
+    return refuse("PyTorch is loaded but its import tables could not be changed (hardened system?); use `vramscope run`");
   }
   return 0;
 }

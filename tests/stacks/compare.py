@@ -324,20 +324,22 @@ def case_labels():
     inner, other = Layer(), Layer()
     outer = Layer(inner)
     assert inner()[:3] == ("", "", forward_phase)
-    for layer, name in ((inner, b"outer.inner"), (outer, b"outer"), (other, b"other")):
+    for layer, name in ((inner, b"outer.inner/Layer"), (outer, b"outer/Layer"), (other, b"other/Layer")):
         FREE.probe_name_object(ctypes.c_uint64(id(layer)), name)
+    in_inner = ("outer.inner/Layer", "outer.inner/Layer", forward_phase)
+    in_other = ("other/Layer", "other/Layer", forward_phase)
     for _ in range(3):
-        assert outer()[:3] == ("outer.inner", "", forward_phase)
-        assert other()[:3] == ("other", "", forward_phase)
-        assert other.in_cell()[:3] == ("other", "", forward_phase)
+        assert outer()[:3] == in_inner
+        assert other()[:3] == other.in_cell()[:3] == in_other
         assert backward(labels)[:3] == ("", "", backward_phase)
-        assert backward(lambda: again(outer))[:3] == ("outer.inner", "recomputation", backward_phase)
-        assert backward(other)[:3] == ("other", "", forward_phase)   # the innermost counts
+        assert backward(lambda: again(outer))[:3] == ("outer.inner/Layer", "outer.inner/recomputation", backward_phase)
+        assert backward(other)[:3] == in_other   # the innermost counts
     results = [layer()[3] for layer in (inner, other)]
     assert results[0] == results[1] != 0, "the layer must not change the stack's id"
-    # A new spool numbers its texts anew: old ids must not be handed out.
+    definitions = FREE.probe_definitions()
     FREE.probe_new_spool()
-    assert outer()[:3] == ("", "", forward_phase)
+    assert outer()[:3] == in_inner
+    assert FREE.probe_definitions() > definitions, "nothing was defined in the new spool"
 
 
 def case_native():

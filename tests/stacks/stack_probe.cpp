@@ -106,7 +106,7 @@ struct ProbeLabels {
 };
 void probe_snapshot(ProbeLabels* out) {
   const stacks::Snapshot shot = stacks::snapshot();
-  *out = {shot.id, shot.layer, shot.op, static_cast<std::uint32_t>(shot.phase), shot.has_frames};
+  *out = {shot.id, record::intern(stacks::layer_text(shot.layer)), shot.op, static_cast<std::uint32_t>(shot.phase), shot.has_frames};
 }
 
 int probe_watch(std::uint64_t code, int role, int phase, int slot, int cell, const char* text) {

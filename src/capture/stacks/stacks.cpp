@@ -120,8 +120,9 @@ Snapshot unpack(const decltype(g_stacks)::Entry& entry) {
 }
 
 std::uint64_t pack_labels(const Labels& labels, bool has_frames) {
+  const std::uint32_t op_id = intern_op(labels.layer, labels.plumbing);
   const std::uint64_t layer = labels.layer < (1u << 24) ? labels.layer : 0;
-  const std::uint64_t op = labels.op < (1u << 24) ? labels.op : 0;
+  const std::uint64_t op = op_id < (1u << 24) ? op_id : 0;
   return layer | (op << 24) | (std::uint64_t{static_cast<std::uint8_t>(labels.phase)} << 48) | (std::uint64_t{has_frames} << 56);
 }
 

@@ -20,8 +20,8 @@ const char* phase_name(Phase phase);
 
 struct Snapshot {
   std::uint64_t id = 0;     // for AllocEvent::stack; 0 = none
-  std::uint32_t layer = 0;  // string id of the innermost network layer whose call is on the stack
-  std::uint32_t op = 0;     // string id of a told piece of plumbing (see Role::op)
+  std::uint32_t layer = 0;  // handle of the innermost named network layer whose call is on the stack (layer_text)
+  std::uint32_t op = 0;     // string id: "layer/type", "layer/plumbing" or the plumbing alone (Role::op)
   Phase phase = Phase::none;
   bool has_frames = false;  // false: a thread without Python frames, labels must come from elsewhere
 };
@@ -54,8 +54,11 @@ struct Watch {
 };
 // False when the table is full or Python frames cannot be read.
 bool watch(const Watch& entry);
-// Name of a network layer, by the address of its Python object. forget_labels() makes stacks already seen take it up.
+// Name of a network layer, "block.0.attention/Linear", by the address of its Python object. forget_labels() makes stacks already
+// seen take it up.
 void name_object(std::uint64_t object, const char* name);
+// The name behind Snapshot::layer. Stays valid.
+const char* layer_text(std::uint32_t layer);
 void forget_labels();
 
 // Compares the walker with a stack that Python itself described, innermost frame first, taken in the calling thread by the

@@ -1,7 +1,10 @@
 #include "capture/stacks/watches.h"
 
 #include "capture/stacks/shared_cache.h"
+#include <cstring>
+
 #include "record/recorder.h"
+#include "record/text.h"
 
 namespace vramscope::stacks {
 
@@ -20,9 +23,32 @@ constexpr std::uint32_t kMaxWatches = 64;
 Watched g_watched[kMaxWatches];
 std::atomic<bool> g_adding{false};
 
-SharedCache<1, 14> g_objects;  // address of a layer -> string id of its name
+SharedCache<1, 14> g_objects;      // address of a layer -> handle of its name
+SharedCache<1, 14> g_layer_names;  // hash of a name -> handle
+// Names one after another; a handle is the place in it, in words. Grows only: the same names come again and again.
+constexpr std::size_t kNameBytes = std::size_t{1} << 20;
+alignas(8) char g_names[kNameBytes];
+std::atomic<std::size_t> g_names_used{8};   // handle 0 = none
 
-std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, spool_generation() ^ kHash1); }
+std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, kHash1); }
+
+std::uint32_t keep_name(const char* name) {
+  const std::size_t bytes = std::strlen(name);
+  if (bytes == 0 || bytes > 400) return 0;
+  const std::uint64_t key = hash_bytes(name, bytes, kHash2);
+  decltype(g_layer_names)::Entry known;
+  if (g_layer_names.find(key, known)) return static_cast<std::uint32_t>(known.value[0]);
+  const std::size_t room = (bytes + 8) & ~std::size_t{7};
+  const std::size_t at = g_names_used.fetch_add(room, std::memory_order_relaxed);
+  if (at + room > kNameBytes) {
+    g_names_used.store(kNameBytes, std::memory_order_relaxed);
+    return 0;
+  }
+  std::memcpy(g_names + at, name, bytes + 1);
+  const auto handle = static_cast<std::uint32_t>(at / 8);
+  g_layer_names.put(key, {{handle}});
+  return handle;
+}
 
 const Watched* find(std::uint64_t code) {
   const std::uint32_t count = g_watches.load(std::memory_order_acquire);
@@ -64,7 +90,26 @@ bool watch(const Watch& entry) {
   return done;
 }
 
-void name_object(std::uint64_t object, const char* name) { g_objects.put(object_key(object), {{record::intern(name)}}); }
+void name_object(std::uint64_t object, const char* name) {
+  if (const std::uint32_t handle = keep_name(name != nullptr ? name : "")) g_objects.put(object_key(object), {{handle}});
+}
+
+const char* layer_text(std::uint32_t layer) { return layer != 0 && layer < kNameBytes / 8 ? g_names + std::size_t{layer} * 8 : ""; }
+
+std::uint32_t intern_op(std::uint32_t layer, const char* plumbing) {
+  const char* const name = layer_text(layer);
+  if (*plumbing == '\0') return record::intern(name);
+  record::Text<512> text;
+  if (*name != '\0') {
+    const char* const type = std::strrchr(name, '/');
+    const char* const end = type != nullptr ? type : name + std::strlen(name);
+    char layer_only[401] = {};
+    std::memcpy(layer_only, name, static_cast<std::size_t>(end - name));
+    text.add(layer_only).add("/");
+  }
+  text.add(plumbing);
+  return record::intern(text.c_str(), text.size());
+}
 
 void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
   const Watched* const watched = find(frame.code);
@@ -85,10 +130,10 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
       break;
     case Role::recompute:
       if (!phase_told_) recompute_ = true;
-      if (labels_.op == 0) labels_.op = record::intern(watched->text);
+      if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;
     case Role::op:
-      if (labels_.op == 0) labels_.op = record::intern(watched->text);
+      if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;
     case Role::none:
       break;

@@ -43,9 +43,11 @@ inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame&
 
 struct Labels {
   std::uint32_t layer = 0;
-  std::uint32_t op = 0;
+  const char* plumbing = "";
   Phase phase = Phase::none;
 };
+// String id of "layer/plumbing", or of what there is of it.
+std::uint32_t intern_op(std::uint32_t layer, const char* plumbing);
 
 // Takes the frames of one stack, innermost first.
 class LabelReader {

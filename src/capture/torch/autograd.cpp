@@ -1,0 +1,132 @@
+#include "capture/torch/autograd.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "capture/stacks/shared_cache.h"
+#include "capture/stacks/watches.h"
+#include "capture/torch/hooks.h"
+#include "record/recorder.h"
+
+namespace vramscope::capture::torch {
+
+namespace {
+
+using stacks::peek;
+using stacks::readable;
+
+// An exception may leave evaluate_function without putting this back; so it counts only deeper in the stack than its frame.
+struct Evaluation {
+  const char* frame;
+  const void* node;
+};
+constinit thread_local Evaluation t_evaluation;
+
+// Where in the numbers of the forward thread each layer begins. One writer; a reader that is overtaken finds a wrong or no layer,
+// never wrong memory.
+constexpr std::uint64_t kTurns = std::uint64_t{1} << 14;
+struct Turn {
+  std::atomic<std::uint64_t> number;
+  std::atomic<std::uint32_t> layer;
+};
+Turn g_turns[kTurns];
+std::atomic<std::uint64_t> g_turn_count{0};
+std::atomic<const void*> g_forward_thread{nullptr};
+std::atomic<bool> g_several_threads{false};   // numbers are per thread: with several forward threads they mean nothing
+
+// Offset of Node::sequence_nr_: behind the vtable pointer and std::enable_shared_from_this. Unchanged since 1.5.
+constexpr std::uint64_t kSequenceOffset = 24;
+constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};   // AccumulateGrad
+
+std::uint32_t layer_of(std::uint64_t number) {
+  const std::uint64_t count = g_turn_count.load(std::memory_order_acquire);
+  if (count == 0 || number == kNoNumber || g_several_threads.load(std::memory_order_relaxed)) return 0;
+  const auto turn = [](std::uint64_t i) -> const Turn& { return g_turns[i % kTurns]; };
+  std::uint64_t low = count > kTurns ? count - kTurns + 1 : 0;
+  std::uint64_t high = count;   // the answer is below high, at or above low
+  if (turn(low).number.load(std::memory_order_relaxed) > number) return 0;
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (turn(middle).number.load(std::memory_order_relaxed) <= number ? low : high) = middle;
+  }
+  return turn(low).layer.load(std::memory_order_relaxed);
+}
+
+// The class of a C++ object by its run-time type: "N5torch8autograd9generated13AddmmBackward0E" -> "AddmmBackward0".
+struct TypeName {
+  char text[96] = {};
+};
+
+TypeName type_name(std::uint64_t vtable) {
+  TypeName out;
+  if (!readable(vtable - 8, 8)) return out;
+  const std::uint64_t type = peek<std::uint64_t>(vtable - 8);
+  if (!readable(type, 16)) return out;
+  std::uint64_t at = peek<std::uint64_t>(type + 8);
+  const auto next = [&at]() -> char { return readable(at, 1) ? peek<char>(at) : '\0'; };
+  while (next() == '*' || next() == 'N' || next() == 'S' || next() == 't') ++at;
+  while (next() >= '0' && next() <= '9') {   // each part of the name: its length, then itself
+    std::size_t length = 0;
+    for (; next() >= '0' && next() <= '9' && length < 1000; ++at) length = 10 * length + static_cast<std::size_t>(next() - '0');
+    std::size_t i = 0;
+    for (; i < length && next() != '\0'; ++i, ++at)
+      if (i + 1 < sizeof out.text) out.text[i] = next();
+    out.text[i < sizeof out.text ? i : sizeof out.text - 1] = '\0';
+  }
+  return out;
+}
+
+stacks::SharedCache<1, 12> g_ops;   // node type, layer, spool -> string id
+
+std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
+  const std::uint64_t key = stacks::fold(vtable ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
+  decltype(g_ops)::Entry entry;
+  if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
+  const std::uint32_t op = stacks::intern_op(layer, type_name(vtable).text);
+  g_ops.put(key, {{op}});
+  return op;
+}
+
+}  // namespace
+
+void note_forward(const Library& real, std::uint32_t layer) {
+  if (real.sequence_number == nullptr) return;
+  const void* const me = &t_evaluation;   // one for each thread
+  const void* owner = g_forward_thread.load(std::memory_order_relaxed);
+  if (__builtin_expect(owner != me, 0)) {
+    if (owner != nullptr || !g_forward_thread.compare_exchange_strong(owner, me, std::memory_order_relaxed)) {
+      g_several_threads.store(true, std::memory_order_relaxed);
+      return;
+    }
+  }
+  const std::uint64_t count = g_turn_count.load(std::memory_order_relaxed);
+  if (count != 0 && g_turns[(count - 1) % kTurns].layer.load(std::memory_order_relaxed) == layer) return;
+  // The node of an op is made just before the op allocates its result.
+  const std::uint64_t number = real.sequence_number();
+  Turn& turn = g_turns[count % kTurns];
+  turn.number.store(number != 0 ? number - 1 : 0, std::memory_order_relaxed);
+  turn.layer.store(layer, std::memory_order_relaxed);
+  g_turn_count.store(count + 1, std::memory_order_release);
+}
+
+Backward current_node() {
+  const Evaluation& now = t_evaluation;
+  if (now.frame == nullptr || static_cast<const char*>(__builtin_frame_address(0)) >= now.frame) return {};
+  const auto node = reinterpret_cast<std::uint64_t>(now.node);
+  if (!readable(node, kSequenceOffset + 8)) return {true, 0};
+  return {true, op_of(peek<std::uint64_t>(node), layer_of(peek<std::uint64_t>(node + kSequenceOffset)))};
+}
+
+}  // namespace vramscope::capture::torch
+
+using namespace vramscope::capture::torch;
+
+extern "C" void vramscope_torch_evaluate(void* engine, void* task, void* node, void* inputs, void* queue) {
+  const Library* const real = library();
+  if (real == nullptr || real->evaluate == nullptr) return;
+  const Evaluation outer = t_evaluation;   // nodes nest: checkpointing runs backward inside backward
+  t_evaluation = {static_cast<const char*>(__builtin_frame_address(0)), node};
+  real->evaluate(engine, task, node, inputs, queue);
+  t_evaluation = outer;
+}

@@ -1,0 +1,23 @@
+// Whose gradient is being computed: autograd's nodes, and the network layers that made them.
+//
+// PyTorch numbers the nodes that a thread makes during forward. Which layer was at work at which number is noted when memory is
+// allocated there; in backward a node's number leads back to its layer, also on autograd's own threads, which run no Python.
+#pragma once
+
+#include <cstdint>
+
+#include "capture/torch/library.h"
+
+namespace vramscope::capture::torch {
+
+// The calling thread allocates in forward, inside this layer.
+void note_forward(const Library& real, std::uint32_t layer);
+
+struct Backward {
+  bool inside = false;
+  std::uint32_t op = 0;  // string id: "layer/AddmmBackward0", or the node alone
+};
+// The autograd node that the calling thread evaluates right now.
+Backward current_node();
+
+}  // namespace vramscope::capture::torch
