@@ -74,6 +74,8 @@ void publish(spool::RecordHead* head) {
   }
 }
 
+void tag(std::uint64_t, std::uint64_t, Category, const char*, const char*) {}
+
 void say_once(const char* what, const char*) {
   const std::scoped_lock lock(g_lock);
   g_said = what;
@@ -106,7 +108,8 @@ struct ProbeLabels {
 };
 void probe_snapshot(ProbeLabels* out) {
   const stacks::Snapshot shot = stacks::snapshot();
-  *out = {shot.id, record::intern(stacks::layer_text(shot.layer)), shot.op, static_cast<std::uint32_t>(shot.phase), shot.has_frames};
+  *out = {shot.id, record::intern(stacks::layer_text(shot.layer)), shot.op, static_cast<std::uint32_t>(shot.phase),
+          shot.has_frames};
 }
 
 int probe_watch(std::uint64_t code, int role, int phase, int slot, int cell, const char* text) {

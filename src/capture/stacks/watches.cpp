@@ -1,7 +1,7 @@
 #include "capture/stacks/watches.h"
 
-#include "capture/stacks/shared_cache.h"
 #include <cstring>
+#include "capture/stacks/shared_cache.h"
 
 #include "record/recorder.h"
 #include "record/text.h"
@@ -10,6 +10,7 @@ namespace vramscope::stacks {
 
 LayerCall g_layer_calls[kMaxLayerCalls];
 std::atomic<std::uint32_t> g_watches{0};
+std::atomic<std::uint64_t> g_unnamed_layers{0};
 
 namespace {
 
@@ -28,7 +29,7 @@ SharedCache<1, 14> g_layer_names;  // hash of a name -> handle
 // Names one after another; a handle is the place in it, in words. Grows only: the same names come again and again.
 constexpr std::size_t kNameBytes = std::size_t{1} << 20;
 alignas(8) char g_names[kNameBytes];
-std::atomic<std::size_t> g_names_used{8};   // handle 0 = none
+std::atomic<std::size_t> g_names_used{8};  // handle 0 = none
 
 std::uint64_t object_key(std::uint64_t object) { return fold(object ^ kHash0, kHash1); }
 
@@ -94,7 +95,9 @@ void name_object(std::uint64_t object, const char* name) {
   if (const std::uint32_t handle = keep_name(name != nullptr ? name : "")) g_objects.put(object_key(object), {{handle}});
 }
 
-const char* layer_text(std::uint32_t layer) { return layer != 0 && layer < kNameBytes / 8 ? g_names + std::size_t{layer} * 8 : ""; }
+const char* layer_text(std::uint32_t layer) {
+  return layer != 0 && layer < kNameBytes / 8 ? g_names + std::size_t{layer} * 8 : "";
+}
 
 std::uint32_t intern_op(std::uint32_t layer, const char* plumbing) {
   const char* const name = layer_text(layer);
@@ -119,8 +122,11 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
       if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
       if (labels_.layer == 0) {
         decltype(g_objects)::Entry entry;
-        if (g_objects.find(object_key(layer_object(layout, frame)), entry))
+        if (g_objects.find(object_key(layer_object(layout, frame)), entry)) {
           labels_.layer = static_cast<std::uint32_t>(entry.value[0]);
+        } else {
+          g_unnamed_layers.fetch_add(1, std::memory_order_relaxed);
+        }
       }
       break;
     case Role::phase:

@@ -25,6 +25,8 @@ inline constexpr int kMaxLayerCalls = 2;
 extern LayerCall g_layer_calls[kMaxLayerCalls];
 extern std::atomic<std::uint32_t> g_watches;  // how many; 0 = no labels wanted
 
+extern std::atomic<std::uint64_t> g_unnamed_layers;  // times a stack with a layer without a name was defined
+
 // Address of the layer whose call this frame is, 0 for any other frame. Part of a stack's key, so on the hot path.
 inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame& frame) {
   for (const LayerCall& call : g_layer_calls) {

@@ -33,18 +33,18 @@ struct Turn {
 Turn g_turns[kTurns];
 std::atomic<std::uint64_t> g_turn_count{0};
 std::atomic<const void*> g_forward_thread{nullptr};
-std::atomic<bool> g_several_threads{false};   // numbers are per thread: with several forward threads they mean nothing
+std::atomic<bool> g_several_threads{false};  // numbers are per thread: with several forward threads they mean nothing
 
 // Offset of Node::sequence_nr_: behind the vtable pointer and std::enable_shared_from_this. Unchanged since 1.5.
 constexpr std::uint64_t kSequenceOffset = 24;
-constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};   // AccumulateGrad
+constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};  // AccumulateGrad
 
 std::uint32_t layer_of(std::uint64_t number) {
   const std::uint64_t count = g_turn_count.load(std::memory_order_acquire);
   if (count == 0 || number == kNoNumber || g_several_threads.load(std::memory_order_relaxed)) return 0;
   const auto turn = [](std::uint64_t i) -> const Turn& { return g_turns[i % kTurns]; };
   std::uint64_t low = count > kTurns ? count - kTurns + 1 : 0;
-  std::uint64_t high = count;   // the answer is below high, at or above low
+  std::uint64_t high = count;  // the answer is below high, at or above low
   if (turn(low).number.load(std::memory_order_relaxed) > number) return 0;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -66,7 +66,7 @@ TypeName type_name(std::uint64_t vtable) {
   std::uint64_t at = peek<std::uint64_t>(type + 8);
   const auto next = [&at]() -> char { return readable(at, 1) ? peek<char>(at) : '\0'; };
   while (next() == '*' || next() == 'N' || next() == 'S' || next() == 't') ++at;
-  while (next() >= '0' && next() <= '9') {   // each part of the name: its length, then itself
+  while (next() >= '0' && next() <= '9') {  // each part of the name: its length, then itself
     std::size_t length = 0;
     for (; next() >= '0' && next() <= '9' && length < 1000; ++at) length = 10 * length + static_cast<std::size_t>(next() - '0');
     std::size_t i = 0;
@@ -77,7 +77,7 @@ TypeName type_name(std::uint64_t vtable) {
   return out;
 }
 
-stacks::SharedCache<1, 12> g_ops;   // node type, layer, spool -> string id
+stacks::SharedCache<1, 12> g_ops;  // node type, layer, spool -> string id
 
 std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
   const std::uint64_t key = stacks::fold(vtable ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
@@ -92,7 +92,7 @@ std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
 
 void note_forward(const Library& real, std::uint32_t layer) {
   if (real.sequence_number == nullptr) return;
-  const void* const me = &t_evaluation;   // one for each thread
+  const void* const me = &t_evaluation;  // one for each thread
   const void* owner = g_forward_thread.load(std::memory_order_relaxed);
   if (__builtin_expect(owner != me, 0)) {
     if (owner != nullptr || !g_forward_thread.compare_exchange_strong(owner, me, std::memory_order_relaxed)) {
@@ -125,7 +125,7 @@ using namespace vramscope::capture::torch;
 extern "C" void vramscope_torch_evaluate(void* engine, void* task, void* node, void* inputs, void* queue) {
   const Library* const real = library();
   if (real == nullptr || real->evaluate == nullptr) return;
-  const Evaluation outer = t_evaluation;   // nodes nest: checkpointing runs backward inside backward
+  const Evaluation outer = t_evaluation;  // nodes nest: checkpointing runs backward inside backward
   t_evaluation = {static_cast<const char*>(__builtin_frame_address(0)), node};
   real->evaluate(engine, task, node, inputs, queue);
   t_evaluation = outer;

@@ -15,7 +15,8 @@ struct Library {
 // Found at the first call; NULL while PyTorch is not loaded. Members that this version does not have are NULL.
 const Library* library();
 
-// Redirects PyTorch in a process where it is already loaded. Returns the number of places, 0 = nothing will be seen, -1 = no PyTorch.
+// Redirects PyTorch in a process where it is already loaded. Returns the number of places, 0 = nothing will be seen, -1 = no
+// PyTorch.
 int attach_late();
 
 }  // namespace vramscope::capture::torch

@@ -1,8 +1,8 @@
 // Every block that PyTorch's allocators hand out and take back, as they report it to PyTorch's profiler.
 //
-// The CUDA allocator reports unconditionally, under its device's lock, with its own totals. The CPU allocator reports only while a
-// memory profiler is on; on a machine without an accelerator this library says that one is, so that the same path is recorded (and
-// tested) there. Each report is passed on: torch.profiler gets its events as before.
+// The CUDA allocator reports unconditionally, under its device's lock, with its own totals. The CPU allocator reports only while
+// a memory profiler is on; on a machine without an accelerator this library says that one is, so that the same path is recorded
+// (and tested) there. Each report is passed on: torch.profiler gets its events as before.
 #include "capture/torch/reporter.h"
 
 #include <unistd.h>
@@ -10,9 +10,11 @@
 #include <atomic>
 
 #include "capture/stacks/stacks.h"
+#include "capture/stacks/watches.h"
 #include "capture/torch/autograd.h"
 #include "capture/torch/hooks.h"
 #include "capture/torch/library.h"
+#include "capture/torch/progress.h"
 #include "record/recorder.h"
 #include "record/text.h"
 
@@ -30,7 +32,7 @@ struct Device {
   std::uint8_t index;
   explicit Device(std::uint32_t raw) : type(static_cast<std::uint8_t>(raw)), index(static_cast<std::uint8_t>(raw >> 8)) {}
   bool is_host() const { return type == kCpu; }
-  std::uint64_t key() const { return 0x746f726368000000u | (std::uint64_t{type} << 8) | (is_host() ? 0 : index); }   // "torch"
+  std::uint64_t key() const { return 0x746f726368000000u | (std::uint64_t{type} << 8) | (is_host() ? 0 : index); }  // "torch"
 };
 
 // Host tensors are recorded only where there is no accelerator: reporting them costs PyTorch a lock and a hash table each.
@@ -38,7 +40,8 @@ bool wants_host() {
   static std::atomic<int> known{-1};
   int wants = known.load(std::memory_order_relaxed);
   if (__builtin_expect(wants < 0, 0)) {
-    const bool accelerator = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    const bool accelerator =
+        access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
     wants = accelerator ? 0 : 1;
     known.store(wants, std::memory_order_relaxed);
   }
@@ -57,9 +60,9 @@ __attribute__((noinline)) std::uint8_t make_pool(const Device& device) {
   const char* const kind = device.type == kCpu ? "cpu" : device.type == kCuda ? "cuda" : device.type == kHip ? "hip" : "device";
   name.add("pytorch_").add(kind);
   if (!device.is_host()) name.add("_").add(device.index);
-  const std::uint8_t pool = record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
-                                          device.is_host() ? record::Memory::host : record::Memory::device,
-                                          record::Framework::pytorch});
+  const std::uint8_t pool =
+      record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
+                    device.is_host() ? record::Memory::host : record::Memory::device, record::Framework::pytorch});
   spool::Pool* const totals = record::pool_totals(pool);
   if (totals != nullptr && !device.is_host()) totals->flags.fetch_or(spool::kPoolOrderExact, std::memory_order_relaxed);
   return pool;
@@ -70,20 +73,18 @@ std::uint8_t pool_of(const Device& device) {
   return __builtin_expect(pool != record::kNoPool, 1) ? pool : make_pool(device);
 }
 
-// One phase at a time for the process, as the threads that compute pass through them.
-void enter_phase(Phase phase) {
-  static std::atomic<std::uint8_t> current{0};
-  const auto next = static_cast<std::uint8_t>(phase);
-  if (__builtin_expect(current.load(std::memory_order_relaxed) == next, 1)) return;
-  const std::uint8_t before = current.exchange(next, std::memory_order_relaxed);
-  if (before == next) return;
-  if (before != 0) record::mark(record::MarkKind::phase, spool::kFlagEnd, stacks::phase_name(static_cast<Phase>(before)), -1, nullptr);
-  record::mark(record::MarkKind::phase, spool::kFlagBegin, stacks::phase_name(phase), -1, nullptr);
-}
-
 std::uint16_t phase_text(Phase phase) {
-  const std::uint32_t id = phase != Phase::none ? record::intern(stacks::phase_name(phase)) : 0;
-  return id < 0x10000 ? static_cast<std::uint16_t>(id) : std::uint16_t{0};
+  // One word for each phase: string id, and above it the spool in which it is one.
+  static std::atomic<std::uint64_t> known[static_cast<std::size_t>(Phase::kCount)];
+  if (phase == Phase::none) return 0;
+  auto& cached = known[static_cast<std::size_t>(phase)];
+  const std::uint64_t generation = stacks::spool_generation();
+  const std::uint64_t word = cached.load(std::memory_order_relaxed);
+  if (__builtin_expect(word >> 16 == generation && word != 0, 1)) return static_cast<std::uint16_t>(word);
+  const std::uint32_t id = record::intern(stacks::phase_name(phase));
+  if (id >= 0x10000) return 0;  // does not fit into a record
+  cached.store((generation << 16) | id, std::memory_order_relaxed);
+  return static_cast<std::uint16_t>(id);
 }
 
 // Stack, layer, node and phase of the block being handed out right now.
@@ -91,15 +92,13 @@ void describe(const Library& real, record::AllocEvent& event) {
   const stacks::Snapshot stack = stacks::snapshot();
   event.stack = stack.id;
   event.op = stack.op;
-  Phase phase = stack.phase;
   const Backward backward = current_node();
+  const Phase phase = follow(stack, backward.inside);
   if (backward.inside) {
-    phase = Phase::backward;
-    if (stack.layer == 0) event.op = backward.op;   // else the forward pass runs again in there
+    if (stack.layer == 0) event.op = backward.op;  // else the forward pass runs again in there
   } else if (phase == Phase::forward && stack.layer != 0) {
     note_forward(real, stack.layer);
   }
-  if (phase != Phase::none) enter_phase(phase);
   event.region = phase_text(phase);
 }
 
@@ -111,7 +110,7 @@ void on_alloc(const Library& real, const Device& device, std::uint8_t pool, std:
   event.requested = bytes;
   event.granted = bytes;
   describe(real, event);
-  if (!device.is_host()) {   // under the device's lock
+  if (!device.is_host()) {  // under the device's lock
     record::count_alloc(totals, bytes);
     event.count = false;
   }
@@ -147,10 +146,12 @@ void note_totals(std::uint8_t pool, const Device& device, std::uint64_t allocate
   if (device.is_host()) return;
   spool::Pool& totals = *record::pool_totals(pool);
   totals.region_bytes.store(reserved, std::memory_order_relaxed);
-  if (reserved > totals.region_peak.load(std::memory_order_relaxed)) totals.region_peak.store(reserved, std::memory_order_relaxed);
+  if (reserved > totals.region_peak.load(std::memory_order_relaxed))
+    totals.region_peak.store(reserved, std::memory_order_relaxed);
 }
 
-void on_report(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t raw) {
+void on_report(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+               std::uint32_t raw) {
   const Device device(raw);
   if (bytes == 0 || !record::active() || record::busy() || (device.is_host() && !wants_host())) return;
   const std::uint8_t pool = pool_of(device);
@@ -171,7 +172,7 @@ void on_oom(const Library& real, std::int64_t bytes, std::uint64_t allocated, st
   record::AllocEvent event;
   event.pool = pool_of(device);
   if (event.pool == record::kNoPool) return;
-  event.flags = spool::kFlagFinal;   // reported once, after all retries
+  event.flags = spool::kFlagFinal;  // reported once, after all retries
   event.requested = static_cast<std::uint64_t>(bytes);
   describe(real, event);
   record::oom(event);
@@ -186,7 +187,8 @@ int record_stats() {
     const auto pool = static_cast<std::uint8_t>(i);
     const Told& told = g_told[pool];
     const spool::Pool* const totals = record::pool_totals(pool);
-    if (totals == nullptr || totals->framework != record::Framework::pytorch || !told.any.load(std::memory_order_relaxed)) continue;
+    if (totals == nullptr || totals->framework != record::Framework::pytorch || !told.any.load(std::memory_order_relaxed))
+      continue;
     spool::StatsRecord stats{};
     stats.in_use = told.allocated.load(std::memory_order_relaxed);
     stats.pool_bytes = told.reserved.load(std::memory_order_relaxed);
@@ -210,14 +212,16 @@ void vramscope_torch_report_19(void* block, std::int64_t bytes, std::uint32_t de
   if (real->report_19 != nullptr) real->report_19(block, bytes, device);
 }
 
-void vramscope_torch_report_113(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t device) {
+void vramscope_torch_report_113(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                                std::uint32_t device) {
   const Library* const real = library();
   if (real == nullptr) return;
   on_report(*real, block, bytes, allocated, reserved, device);
   if (real->report_113 != nullptr) real->report_113(block, bytes, allocated, reserved, device);
 }
 
-void vramscope_torch_report(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t device) {
+void vramscope_torch_report(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                            std::uint32_t device) {
   const Library* const real = library();
   if (real == nullptr) return;
   on_report(*real, block, bytes, allocated, reserved, device);

@@ -1,0 +1,43 @@
+/* What the Python side tells the recorder about Python code, so that labels can be read off the stack of each allocation without
+ * any code of ours running in between. C ABI, found with dlsym in libvramscope_inject.so; all of it may be called at any time. */
+#ifndef VRAMSCOPE_LABELS_H
+#define VRAMSCOPE_LABELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum vramscope_role {
+  VRAMSCOPE_ROLE_LAYER_CALL = 1, /* a method of a network layer; self is variable number `self_slot` of its frames */
+  VRAMSCOPE_ROLE_PHASE = 2,      /* `phase`: 1 input, 2 forward, 3 backward, 4 optimizer, 5 save, 6 compile */
+  VRAMSCOPE_ROLE_RECOMPUTE = 3,  /* layers inside it run again during backward; `text` names it */
+  VRAMSCOPE_ROLE_OP = 4          /* `text` names what is being done */
+};
+
+/* Says what a code object (by its address, id() in Python) means when it is on the stack. The caller keeps the code object alive.
+ * 1 on success, 0 when the table is full. */
+int vramscope_watch_code(uint64_t code, int role, int phase, int self_slot, int self_in_cell, const char* text);
+
+/* Names network layers, "block.0.attention/Linear", by the addresses of their Python objects. */
+void vramscope_name_layers(const uint64_t* objects, const char* const* names, size_t count);
+/* How many times a layer without a name was met so far. */
+uint64_t vramscope_unnamed_layers(void);
+
+/* vramscope_tag for many addresses of one category. An address of 0 is skipped; layers may be NULL. */
+void vramscope_tag_many(const uint64_t* addresses, const uint64_t* bytes, const char* const* names, const char* const* layers,
+                        size_t count, int category);
+
+/* One training step is over. The next one begins with the next allocation for input or forward. */
+void vramscope_step_done(int64_t number);
+
+/* The calling thread's Python stack as Python sees it, innermost frame (the caller's) first. 1 if the recorder reads the same; 0
+ * and Python stacks are off, with one line on stderr, if not. -1 if Python stacks are off already. */
+int vramscope_verify_stack(const uint64_t* codes, const uint32_t* lines, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
