@@ -109,6 +109,9 @@ def header(schema):
     out += ["// Calls f(kind, table) for each event table.", "template <typename T, typename F>",
             "  requires std::is_same_v<std::remove_const_t<T>, Tables>", "void for_each_table(T& tables, F&& f) {"]
     out += [f"  f(EventKind::{e['name']}{'_' if e['name'] == 'free' else ''}, tables.{e['name']});" for e in schema["events"]]
+    out += ["}", ""]
+    out += ["// Calls f(kind, pointer to member of Tables) for each event table.", "template <typename F>", "void for_each_table_member(F&& f) {"]
+    out += [f"  f(EventKind::{e['name']}{'_' if e['name'] == 'free' else ''}, &Tables::{e['name']});" for e in schema["events"]]
     out += ["}", "", "}  // namespace vramscope::trace", ""]
     text = "\n".join(out)
     return text.replace("#include <vector>\n", "#include <type_traits>\n#include <vector>\n")

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -49,6 +50,12 @@ Status AppendFile::append(ByteSpan bytes) {
 
 Status AppendFile::sync() {
   if (::fdatasync(fd_) != 0) return io_error(path_, "cannot write to the disk", errno);
+  return {};
+}
+
+Status AppendFile::rename(const std::filesystem::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) return io_error(path, "cannot replace the file", errno);
+  path_ = path;
   return {};
 }
 

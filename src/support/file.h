@@ -32,6 +32,8 @@ class AppendFile final : public Sink {
   std::uint64_t size() const override { return size_; }
   // Waits until the bytes are on the disk.
   Status sync();
+  // Takes the place of what is at `path`, in one step.
+  Status rename(const std::filesystem::path& path);
 
  private:
   AppendFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}

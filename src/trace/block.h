@@ -37,7 +37,7 @@ struct BlockHead {
   std::uint16_t flags = 0;
   std::uint32_t stored_bytes = 0;
   std::uint32_t raw_bytes = 0;
-  std::uint64_t first_event = 0;  // events only: events before it in the file
+  std::uint64_t first_event = 0;  // events only: events before it in the recording
   std::uint64_t first_alloc = 0;  // events only: alloc events before it in the recording
   std::uint32_t events = 0;
   std::uint32_t allocs = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "support/file.h"
@@ -12,6 +13,8 @@
 #include "trace/dictionary.h"
 #include "trace/footer.h"
 #include "trace/intern.h"
+#include "trace/limit.h"
+#include "trace/thin.h"
 
 namespace vramscope::trace {
 namespace {
@@ -56,7 +59,14 @@ struct Writer::State {
   Chunk chunk;  // not yet written
   std::uint64_t next_event = 0;
   std::uint64_t next_alloc = 0;
-  tsl::robin_map<LiveKey, std::uint64_t, LiveHash> live;
+  struct Live {
+    std::uint64_t ordinal;
+    std::uint64_t granted;
+  };
+  tsl::robin_map<LiveKey, Live, LiveHash> live;
+
+  std::optional<TraceLimit> limit;
+  PeakTracker peaks;
 
   std::vector<IndexEntry> index;
   std::uint64_t lost = 0;   // events that could not be written and of which the file does not know yet
@@ -76,6 +86,9 @@ struct Writer::State {
     if (chunk.kind.size() < kMaxChunkEvents) return;
     if (Status status = write_out(); !status) deferred = std::move(status);
   }
+
+  // Where the next event will stand in its chunk.
+  std::size_t next_index() const { return chunk.kind.size() + (lost > 0 && chunk.kind.empty() ? 1 : 0); }
 
   void push(const At& at, EventKind kind) {
     chunk.kind.push_back(kind);
@@ -116,6 +129,7 @@ struct Writer::State {
       written = now_written;
       index.insert(index.end(), added.begin(), added.end());
       if (tells_loss) lost = 0;
+      if (limit) status = keep_limit(added);
     } else {
       drop_chunk();
     }
@@ -123,10 +137,28 @@ struct Writer::State {
     return status;
   }
 
+  Status keep_limit(std::span<const IndexEntry> added) {
+    const std::vector<Peak> chunk_peaks = peaks.take();
+    for (const IndexEntry& block : added) {
+      if (block.head.type == std::to_underlying(BlockType::events)) {
+        limit->wrote(block, chunk, chunk_peaks, all.sites);
+      } else {
+        limit->wrote(block);
+      }
+    }
+    if (!limit->due(sink->size())) return {};
+    auto rewritten = limit->rewrite(all);
+    if (!rewritten) return std::unexpected(rewritten.error());
+    sink = std::move(rewritten->file);
+    index = std::move(rewritten->index);
+    return {};
+  }
+
   // Keeps memory bounded while the disk is full. The ordinals of its allocations stay unused.
   void drop_chunk() {
     lost += chunk.kind.size() - (tells_loss ? 1 : 0);
     next_event = chunk.first_event;
+    (void)peaks.take();
   }
 
   void start_chunk() {
@@ -171,7 +203,9 @@ Writer::~Writer() {
 Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOptions& options) {
   auto file = support::AppendFile::create(path);
   if (!file) return std::unexpected(file.error());
-  return create(std::move(*file), options);
+  auto writer = create(std::move(*file), options);
+  if (writer && options.limit_bytes > 0) writer->state_->limit.emplace(path, options.limit_bytes, options.zstd_level);
+  return writer;
 }
 
 Result<Writer> Writer::create(std::unique_ptr<support::Sink> sink, const WriterOptions& options) {
@@ -209,7 +243,10 @@ StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames) {
 std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
   State& state = *state_;
   const std::uint64_t ordinal = state.next_alloc++;
-  state.live[{event.address, state.all.sites[std::to_underlying(event.site)].pool}] = ordinal;
+  const PoolId pool = state.all.sites[std::to_underlying(event.site)].pool;
+  // A block that was there before lost its free; in the trace it stays without one.
+  state.live[{event.address, pool}] = {ordinal, event.granted};
+  if (state.limit) state.peaks.alloc(pool, event.granted, state.next_index());
   state.append(at, EventKind::alloc, &Tables::alloc, event);
   return ordinal;
 }
@@ -217,14 +254,21 @@ std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
 std::uint64_t Writer::free(const At& at, PoolId pool, std::uint64_t address, std::uint64_t stream) {
   State& state = *state_;
   const auto found = state.live.find({address, pool});
-  const std::uint64_t ordinal = found == state.live.end() ? kNone : found->second;
-  if (ordinal != kNone) state.live.erase(found);
+  std::uint64_t ordinal = kNone;
+  if (found != state.live.end()) {
+    ordinal = found->second.ordinal;
+    if (state.limit) state.peaks.free(pool, found->second.granted);
+    state.live.erase(found);
+  }
   state.append(at, EventKind::free_, &Tables::free, Free{ordinal, address, pool, stream});
   return ordinal;
 }
 
 void Writer::append(const At& at, const Region& event) { state_->append(at, EventKind::region, &Tables::region, event); }
-void Writer::append(const At& at, const Mark& event) { state_->append(at, EventKind::mark, &Tables::mark, event); }
+void Writer::append(const At& at, const Mark& event) {
+  if (state_->limit && ends_segment(event.kind)) state_->peaks.boundary();
+  state_->append(at, EventKind::mark, &Tables::mark, event);
+}
 void Writer::append(const At& at, const Tag& event) { state_->append(at, EventKind::tag, &Tables::tag, event); }
 void Writer::append(const At& at, const Stats& event) { state_->append(at, EventKind::stats, &Tables::stats, event); }
 void Writer::append(const At& at, const Oom& event) { state_->append(at, EventKind::oom, &Tables::oom, event); }

@@ -812,4 +812,23 @@ void for_each_table(T& tables, F&& f) {
   f(EventKind::totals, tables.totals);
 }
 
+// Calls f(kind, pointer to member of Tables) for each event table.
+template <typename F>
+void for_each_table_member(F&& f) {
+  f(EventKind::alloc, &Tables::alloc);
+  f(EventKind::free_, &Tables::free);
+  f(EventKind::region, &Tables::region);
+  f(EventKind::mark, &Tables::mark);
+  f(EventKind::tag, &Tables::tag);
+  f(EventKind::stats, &Tables::stats);
+  f(EventKind::oom, &Tables::oom);
+  f(EventKind::device_sample, &Tables::device_sample);
+  f(EventKind::host_sample, &Tables::host_sample);
+  f(EventKind::setting, &Tables::setting);
+  f(EventKind::lost, &Tables::lost);
+  f(EventKind::context, &Tables::context);
+  f(EventKind::omitted, &Tables::omitted);
+  f(EventKind::totals, &Tables::totals);
+}
+
 }  // namespace vramscope::trace
