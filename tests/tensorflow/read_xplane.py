@@ -25,8 +25,16 @@ for plane in space.planes:
             said = {stats[stat.metadata_id]: value(stat) for stat in event.stats}
             found.append((line.timestamp_ns * 1000 + event.offset_ps, said))
 
+
+
+def word(said, name):
+    """Versions that hold names as C strings print a missing one as "(null)"."""
+    text = said.get(name, "")
+    return "" if text == "(null)" else text
+
+
 for _, said in sorted(found, key=lambda item: item[0]):
     print(json.dumps({
         "allocator": said["allocator_name"], "address": said["addr"], "requested_bytes": said["requested_bytes"],
-        "allocation_bytes": said["allocation_bytes"], "tf_op": said.get("tf_op", ""), "region_type": said.get("region_type", ""),
-        "data_type": said.get("data_type", 0), "shape": said.get("shape", ""), "id": said.get("id", 0)}))
+        "allocation_bytes": said["allocation_bytes"], "tf_op": word(said, "tf_op"), "region_type": word(said, "region_type"),
+        "data_type": said.get("data_type", 0), "shape": word(said, "shape"), "id": said.get("id", 0)}))

@@ -72,8 +72,6 @@ def profiled_allocations(python, logdir):
 
 
 def test_names_and_shapes_equal_the_profilers(record, tensorflow, tmp_path):
-
-
     version, python = tensorflow
     recording = record([python, WORKLOAD, "profiled", tmp_path / "log"])
     theirs = {}
