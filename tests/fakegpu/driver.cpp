@@ -122,5 +122,11 @@ CUresult cuMemAlloc(std::uint32_t* out, std::uint32_t) {
 
 CUresult cuMemFree(std::uint32_t address) { return address == 0x2000'0000 ? kSuccess : kInvalidValue; }
 
-CUresult cuGetExportTable(const void**, const void*) { return kInvalidValue; }
+// Private tables let the runtime make contexts past every wrapper: size, then the functions.
+CUresult cuGetExportTable(const void** table, const void*) {
+  static const void* const entries[] = {reinterpret_cast<const void*>(2 * sizeof(void*)),
+                                        reinterpret_cast<const void*>(&cuDevicePrimaryCtxRetain)};
+  *table = static_cast<const void*>(entries);
+  return kSuccess;
+}
 }

@@ -35,7 +35,7 @@ bool valid(nvmlDevice device) { return index_of(device) >= 0 && index_of(device)
 
 nvmlReturn copy_text(const char* text, char* out, unsigned bytes) {
   if (std::strlen(text) + 1 > bytes) return kTooSmall;
-  std::strcpy(out, text);
+  std::memcpy(out, text, std::strlen(text) + 1);
   return kOk;
 }
 

@@ -79,9 +79,18 @@ void* driver_dlvsym(void* handle, const char* name, const char* version) {
   return replaced(real_dlvsym_pointer()(handle, name, version));
 }
 
-// As if this library did not define the name: without a driver nobody shall find one.
-void* dlsym_after_us(void*, const char* name) { return real_dlsym_pointer()(RTLD_NEXT, name); }
-void* dlvsym_after_us(void*, const char* name, const char* version) { return real_dlvsym_pointer()(RTLD_NEXT, name, version); }
+// As if this library did not define the name: without a driver nobody shall find one. Not a tail call: here glibc must see us.
+void* dlsym_after_us(void*, const char* name) {
+  void* found = real_dlsym_pointer()(RTLD_NEXT, name);
+  __asm__ volatile("" : "+r"(found));
+  return found;
+}
+
+void* dlvsym_after_us(void*, const char* name, const char* version) {
+  void* found = real_dlvsym_pointer()(RTLD_NEXT, name, version);
+  __asm__ volatile("" : "+r"(found));
+  return found;
+}
 
 enum class Route { real, wrapped, after_us };
 
