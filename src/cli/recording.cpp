@@ -94,6 +94,34 @@ std::string prepended(const char* variable, const std::string& entry) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char* kOptionsName = "options";
+
+void store_options(const collect::CollectOptions& options) {
+  std::ofstream file(options.spool_folder / kOptionsName);
+  file << "host " << options.host << "\ntrace_limit " << options.trace_limit << "\nspool_limit " << options.spool_limit
+       << "\nanonymize " << options.anonymize << "\nsample_hz " << options.sample_hz << "\n";
+  std::error_code ignored;
+  fs::create_directory_symlink(options.output, options.spool_folder / kRunLink, ignored);
+}
+
+}  // namespace
+
+collect::CollectOptions stored_options(const fs::path& spool_folder) {
+  collect::CollectOptions options;
+  options.host = host_name();
+  std::ifstream file(spool_folder / kOptionsName);
+  for (std::string key; file >> key;) {
+    if (key == "host") file >> options.host;
+    if (key == "trace_limit") file >> options.trace_limit;
+    if (key == "spool_limit") file >> options.spool_limit;
+    if (key == "anonymize") file >> options.anonymize;
+    if (key == "sample_hz") file >> options.sample_hz;
+  }
+  return options;
+}
+
 std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -147,6 +175,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
     fs::remove_all(spool->folder, error);
     return fail(fmt::format("nothing is recorded: the folder {} cannot be written; choose another with -o", output->string()));
   }
+  store_options(recording.collect);
   recording.environment["LD_PRELOAD"] = prepended("LD_PRELOAD", library.string());
   recording.environment[spool::kEnvSpool] = spool->folder.string();
   recording.environment[spool::kEnvSpoolLimit] = fmt::format("{}", spool->limit);

@@ -33,6 +33,11 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
 // Removes the spool folder and the link to it.
 void clean_up(const Recording& recording);
 
+// In the spool folder: a link to the run's folder.
+inline constexpr const char* kRunLink = "run";
+// What `prepare` noted in the spool folder for a recovery: host, limits, anonymity. Defaults where there is nothing.
+collect::CollectOptions stored_options(const std::filesystem::path& spool_folder);
+
 std::string host_name();
 // libvramscope_inject.so: beside the program, or in ../lib. Empty if it is not there.
 std::filesystem::path find_inject_library();

@@ -43,7 +43,7 @@ const Register kVerb{{.name = "dump",
                       .group = Group::inspect,
                       .help = "the events of a trace, one a line",
                       .examples = "  vramscope dump run.vram | head\n"
-                                  "  vramscope dump --jsonl run.vram | jq 'select(.kind == \"oom\")'\n",
+                                  "  vramscope dump --jsonl run.vram | jq 'select(.event == \"oom\")'\n",
                       .make = make<DumpVerb>}};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "collect/collector.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "collect/file_lock.h"
 #include "collect/losses.h"
 
 namespace vramscope::collect {
@@ -20,6 +22,7 @@ constexpr std::uint64_t kRescanUs = 1'000'000;
 constexpr std::uint64_t kCalibrateUs = 250'000;
 constexpr std::uint64_t kEndCheckUs = 50'000;
 constexpr std::uint64_t kRoundsUntilIdle = 20;
+constexpr const char* kClaimName = "collector.lock";
 
 std::uint64_t now_us() { return monotonic_ns() / 1000; }
 
@@ -33,11 +36,23 @@ Collector::Collector(CollectOptions options) : options_(std::move(options)), sam
     close(watch_);
     watch_ = -1;
   }
+  claim_folder();
   save_manifest();
 }
 
 Collector::~Collector() {
   if (watch_ >= 0) close(watch_);
+  if (claim_ >= 0) close(claim_);
+}
+
+bool has_collector(const std::filesystem::path& spool_folder) { return is_locked(spool_folder / kClaimName); }
+
+void Collector::claim_folder() {
+  claim_ = ::open((options_.spool_folder / kClaimName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (claim_ >= 0) fcntl(claim_, F_SETLK, &lock);
 }
 
 bool Collector::folder_changed() {

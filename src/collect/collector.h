@@ -19,6 +19,9 @@
 
 namespace vramscope::collect {
 
+// Whether a collector that lives looks after this spool folder. The kernel answers: a lock that dies with its holder.
+bool has_collector(const std::filesystem::path& spool_folder);
+
 class Collector {
  public:
   // Begins to watch. `options` are kept.
@@ -47,6 +50,7 @@ class Collector {
   bool may_end(const Session& session) const;
   void save_manifest();
   bool folder_changed();
+  void claim_folder();
 
   CollectOptions options_;
   TickClock clock_;
@@ -57,6 +61,7 @@ class Collector {
   pid_t child_ = 0;
   std::optional<int> child_status_;
   int watch_ = -1;
+  int claim_ = -1;
   std::uint64_t last_scan_us_ = 0;
   std::uint64_t last_calibration_us_ = 0;
   std::uint64_t last_end_check_us_ = 0;

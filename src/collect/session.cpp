@@ -1,12 +1,11 @@
 #include "collect/session.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "collect/file_lock.h"
 #include "collect/replay.h"
 #include "support/units.h"
 
@@ -113,14 +112,18 @@ Result<trace::Writer> Session::create_file() {
     std::filesystem::remove(beside, ignored);  // of a recovery that was itself interrupted
     return trace::Writer::create(beside, options);
   }
-  const auto seconds = static_cast<std::time_t>(spool_.header().realtime0_ns / 1'000'000'000);
-  const std::string stem = fmt::format("{}-{}-{:%Y%m%dT%H%M%SZ}", options_.host, pid_, fmt::gmtime(seconds));
+  const std::string stem = trace_stem();
   for (int n = 1;; ++n) {
     path_ = options_.output / (n == 1 ? stem + ".vram" : fmt::format("{}-{}.vram", stem, n));
     if (std::filesystem::exists(std::filesystem::symlink_status(path_))) continue;
     auto writer = trace::Writer::create(path_, options);
     if (writer || n > 1000 || !std::filesystem::exists(path_)) return writer;
   }
+}
+
+std::string Session::trace_stem() const {
+  const auto seconds = static_cast<std::time_t>(spool_.header().realtime0_ns / 1'000'000'000);
+  return fmt::format("{}-{}-{:%Y%m%dT%H%M%SZ}", options_.host, pid_, fmt::gmtime(seconds));
 }
 
 void Session::open_trace() {
@@ -199,15 +202,7 @@ void Session::flush(std::uint64_t /*now_us*/, bool with_totals) {
 }
 
 bool Session::has_ended() const {
-  const int lock_file = ::open(spool_.lock_path().c_str(), O_RDWR | O_CLOEXEC);
-  if (lock_file >= 0) {
-    struct flock lock{};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    const bool held = fcntl(lock_file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    close(lock_file);
-    if (held) return false;
-  }
+  if (is_locked(spool_.lock_path())) return false;
   if (proc::is_dead(pid_) || proc::start_ticks(pid_).value_or(0) != start_ticks_) return true;
   // The process lives, without its lock: it has executed another program, or has closed all descriptors and goes on recording.
   const auto& path = spool_.path();

@@ -27,6 +27,7 @@ class Session {
                                                const TickClock& clock, const Sampler& sampler);
 
   proc::Pid pid() const { return pid_; }
+  const spool::Header& header() const { return spool_.header(); }
   // Takes what the process wrote since the last time, and writes it to the trace when that is due. True: there was something.
   bool poll(std::uint64_t now_us);
   // Notes what the devices and the host say.
@@ -45,6 +46,10 @@ class Session {
   TraceInfo info() const;
   // The files of the spool, to be removed when the trace is finished.
   void remove_files();
+
+  // The name of its trace, but for a number and the extension.
+  std::string trace_stem() const;
+  std::uint64_t start_realtime_us() const { return spool_.header().realtime0_ns / 1000; }
 
   // Recover, before the first poll(): continue after what another collector stored in `partial`.
   void continue_from(const std::filesystem::path& partial) {

@@ -305,12 +305,13 @@ bool next_segment(Control& control) {
     control.header->lost[static_cast<std::size_t>(spool::Loss::no_segment)].fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  // A reader that is still copying the previous contents sees the new generation and throws its copy away.
+  // Emptied under the old generation: a reader that finds the new one must not find the old length with it. One that is still
+  // copying the previous contents sees the new generation and throws its copy away.
+  segment->committed.store(sizeof(SegmentHeader), std::memory_order_relaxed);
   segment->generation.fetch_add(1, std::memory_order_acq_rel);
   std::atomic_thread_fence(std::memory_order_release);
   segment->thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
   segment->records = 0;
-  segment->committed.store(sizeof(SegmentHeader), std::memory_order_release);
   thread.segment = reinterpret_cast<std::byte*>(segment);
   thread.cursor = sizeof(SegmentHeader);
   return true;

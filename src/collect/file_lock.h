@@ -1,0 +1,23 @@
+// POSIX locks as signs of life: the kernel drops them with their holder.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace vramscope::collect {
+
+// Whether another process holds a write lock on the file.
+inline bool is_locked(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool held = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(descriptor);
+  return held;
+}
+
+}  // namespace vramscope::collect

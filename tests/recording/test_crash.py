@@ -1,0 +1,128 @@
+"""SIGKILL at any moment, of the program, of the collector, of both, of the whole group: what had returned is in the trace."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from recording_support import check_blocks
+
+THREADS = 4
+MOMENTS = 50
+SOAK_MOMENTS = 1000
+
+
+def start(vramscope, producer, folder, counters, *options):
+    command = [vramscope, "run", "-q", "-o", folder, "--", producer, counters.path, str(THREADS), "1000000000", "pause=4000", *options]
+    return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            text=True, start_new_session=True)
+
+
+def producer_pid(collector, deadline):
+    """The child of the collector that is the producer."""
+    while time.monotonic() < deadline:
+        try:
+            children = open(f"/proc/{collector}/task/{collector}/children").read().split()
+        except FileNotFoundError:
+            children = []
+        for pid in children:
+            try:
+                if "spool_producer" in os.readlink(f"/proc/{pid}/exe"):
+                    return int(pid)
+            except OSError:
+                continue
+        time.sleep(0.001)
+    raise AssertionError("the producer did not start")
+
+
+def wait_for_first_event(counters, deadline):
+    while time.monotonic() < deadline:
+        if counters.path.exists() and counters.path.stat().st_size >= 8 * THREADS and any(counters.read(THREADS)):
+            return
+        time.sleep(0.001)
+    raise AssertionError("no event came")
+
+
+def kill_and_wait(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    while True:
+        try:
+            if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] in "ZX":
+                return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.001)
+
+
+def crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
+    folder = tmp_path / "out"
+    deadline = time.monotonic() + 60
+    run = start(vramscope, producer, folder, counters)
+    child = producer_pid(run.pid, deadline)
+    wait_for_first_event(counters, deadline)
+    time.sleep(moment)
+    if victim == "program":
+        kill_and_wait(child)
+        completed = counters.read(THREADS)
+        assert run.wait(60) == -signal.SIGKILL, run.stderr.read()
+    else:
+        if victim == "collector":
+            kill_and_wait(run.pid)
+            time.sleep(0.05)
+            kill_and_wait(child)
+        elif victim == "both":
+            os.kill(child, signal.SIGKILL)
+            kill_and_wait(run.pid)
+            kill_and_wait(child)
+        else:
+            os.killpg(run.pid, signal.SIGKILL)
+            kill_and_wait(run.pid)
+            kill_and_wait(child)
+        run.wait(60)
+        completed = counters.read(THREADS)
+        recovered = subprocess.run([vramscope, "recover", folder], capture_output=True, text=True, timeout=120)
+        assert recovered.returncode == 0, recovered.stderr
+        assert not list(folder.glob(".spool*")), "the spool is gone after the recovery"
+    run.stderr.close()
+    traces = traces_in(folder)
+    assert len(traces) == 1
+    assert not traces[0].remark
+    check_blocks(traces[0], completed)
+    if victim == "program":
+        assert traces[0].settings()["process.signal"] == "9"
+    names = {event["op"] for event in traces[0].kind("alloc")}
+    assert "" not in names, "an op has lost its name"
+
+
+VICTIMS = ("program", "collector", "both", "group")
+
+
+def moments(count):
+    """Random, and the same in every run; a failure names its own."""
+    draw = random.Random(20260801)
+    return [(VICTIMS[i % len(VICTIMS)], round(draw.uniform(0, 0.6) if i % 5 else draw.uniform(0.9, 1.3), 4)) for i in range(count)]
+
+
+@pytest.mark.parametrize("victim,moment", moments(MOMENTS))
+def test_what_had_returned_is_in_the_trace(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
+    crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("victim,moment", moments(SOAK_MOMENTS)[MOMENTS:])
+def test_soak(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
+    crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in)
+
+
+def test_the_oracle_can_fail(vramscope, producer, tmp_path, counters, traces_in):
+    subprocess.run([vramscope, "run", "-q", "-o", tmp_path / "out", "--", producer, counters.path, str(THREADS), "100"], check=True)
+    trace = traces_in(tmp_path / "out")[0]
+    check_blocks(trace, counters.read(THREADS))
+    trace.events.remove(trace.kind("alloc")[50])
+    with pytest.raises(AssertionError):
+        check_blocks(trace, counters.read(THREADS))
