@@ -35,17 +35,15 @@ inline std::uint64_t load_tail(const char* bytes, std::size_t count) {
 // Never 0: tables use 0 for an empty place.
 inline std::uint64_t hash(const char* bytes, std::size_t count, std::uint64_t seed = 0) {
   constexpr std::uint64_t k0 = 0x9e3779b97f4a7c15, k1 = 0xd6e8feb86659fd93, k2 = 0xa0761d6478bd642f;
-  std::uint64_t h = seed ^ k2;
-  std::size_t left = count;
-  while (left > 16) {
-    h = mix(load64(bytes) ^ k0, load64(bytes + 8) ^ h);
-    bytes += 16;
-    left -= 16;
+  std::uint64_t h = (seed + count) * k0 ^ k2;
+  if (count >= 8) {
+    // Whole pairs of words, then the last two words, which may overlap what came before.
+    const char* end = bytes + count;
+    for (; end - bytes > 16; bytes += 16) h = mix(load64(bytes) ^ k0, load64(bytes + 8) ^ h);
+    h = mix(load64(count >= 16 ? end - 16 : bytes) ^ k1, load64(end - 8) ^ h);
+  } else {
+    h = mix(load_tail(bytes, count) ^ k1, h);
   }
-  const std::uint64_t a = left > 8 ? load64(bytes) : load_tail(bytes, left);
-  const std::uint64_t b = left > 8 ? load_tail(bytes + 8, left - 8) : 0;
-  h = mix(a ^ k1, b ^ h);
-  h = mix(h ^ count, k0);
   return h != 0 ? h : 1;
 }
 

@@ -76,6 +76,14 @@ Entry* locate(Table* tables, std::uint64_t hash, bool create, bool& claimed) {
   return nullptr;
 }
 
+// The common case in a few instructions: the hash is known and lies in its first place. 0 if that is not so.
+inline std::uint64_t first_glance(const Table* tables, std::uint64_t hash) {
+  const Entry* first = tables[0].entries.load(std::memory_order_acquire);
+  if (__builtin_expect(first == nullptr, 0)) return 0;
+  const Entry& entry = first[hash & (kFirstEntries - 1)];
+  return entry.hash.load(std::memory_order_acquire) == hash ? entry.value.load(std::memory_order_acquire) : 0;
+}
+
 // Whoever claimed the place sets the value within a few instructions.
 std::uint32_t settled(const Entry& entry) {
   std::uint64_t value = entry.value.load(std::memory_order_acquire);
@@ -111,9 +119,12 @@ Lookup text_entry(std::uint64_t hash) {
 }
 
 Pair find_pair(std::uint64_t hash) {
-  bool claimed = false;
-  const Entry* entry = locate(g_tables->pair, hash, false, claimed);
-  const std::uint64_t value = entry != nullptr ? entry->value.load(std::memory_order_acquire) : 0;
+  std::uint64_t value = first_glance(g_tables->pair, hash);
+  if (__builtin_expect(value == 0, 0)) {
+    bool claimed = false;
+    const Entry* entry = locate(g_tables->pair, hash, false, claimed);
+    value = entry != nullptr ? entry->value.load(std::memory_order_acquire) : 0;
+  }
   return {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
 }
 

@@ -121,7 +121,7 @@ void fill_alloc(spool::AllocRecord& record, const AllocEvent& event, std::uint64
 }
 
 // A number that was drawn but cannot be written would look like an event that is still coming: it stays a gap, and is counted.
-void write_alloc(Control& control, RecordKind kind, const AllocEvent& event) {
+[[gnu::always_inline]] inline void write_alloc(Control& control, RecordKind kind, const AllocEvent& event) {
   const bool extended = (event.stack | event.stream | event.handle | event.owner) != 0;
   const std::size_t bytes = sizeof(spool::AllocRecord) + (extended ? sizeof(spool::AllocExtra) : 0);
   auto* record = room<spool::AllocRecord>(control, kind, bytes);
@@ -134,7 +134,7 @@ void write_alloc(Control& control, RecordKind kind, const AllocEvent& event) {
   commit(record->head);
 }
 
-void write_free(Control& control, RecordKind kind, const FreeEvent& event) {
+[[gnu::always_inline]] inline void write_free(Control& control, RecordKind kind, const FreeEvent& event) {
   const bool extended = event.stream != 0;
   auto* record = room<spool::FreeRecord>(control, kind, sizeof(spool::FreeRecord) + (extended ? sizeof(spool::FreeExtra) : 0));
   if (record == nullptr) return;
@@ -218,20 +218,26 @@ std::uint32_t intern(const char* text, std::size_t bytes) {
 
 std::uint32_t intern(const char* text) { return text != nullptr ? intern(text, strlen(text)) : 0; }
 
-std::uint8_t find_pool(std::uint64_t key) {
-  // First: in a forked child this empties what the thread remembers.
-  const Control* control = live_control();
-  if (control == nullptr) return kNoPool;
+namespace {
+
+__attribute__((noinline)) std::uint8_t search_pool(const Control& control, std::uint64_t key) {
   ThreadState& thread = t_state;
-  if (key == thread.last_pool_key && key != 0) return thread.last_pool;
-  const std::uint32_t count = control->header->pool_count.load(std::memory_order_acquire);
+  const std::uint32_t count = control.header->pool_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count && i < spool::kMaxPools; ++i) {
-    if (control->header->pools[i].key.load(std::memory_order_acquire) != key) continue;
+    if (control.header->pools[i].key.load(std::memory_order_acquire) != key) continue;
     thread.last_pool_key = key;
     thread.last_pool = static_cast<std::uint8_t>(i);
     return thread.last_pool;
   }
   return kNoPool;
+}
+
+}  // namespace
+
+std::uint8_t find_pool(std::uint64_t key) {
+  const Control* control = live_control();  // first: in a forked child this empties what the thread remembers
+  if (__builtin_expect(control == nullptr, 0)) return kNoPool;
+  return __builtin_expect(key == t_state.last_pool_key && key != 0, 1) ? t_state.last_pool : search_pool(*control, key);
 }
 
 std::uint8_t pool(const PoolKey& key) {

@@ -106,7 +106,10 @@ void name_op_and_shape(const Library& library, const char* op, std::size_t op_by
     result.shape = shape_id(library, function);
     return;
   }
-  const std::uint64_t key = base::hash(reinterpret_cast<const char*>(raw.bytes), sizeof raw.bytes, base::hash(op, op_bytes));
+  // Two hashes that do not wait for each other.
+  const std::uint64_t both =
+      base::mix(base::hash(op, op_bytes), base::hash(reinterpret_cast<const char*>(raw.bytes), sizeof raw.bytes));
+  const std::uint64_t key = both != 0 ? both : 1;
   const record::Pair known = record::find_pair(key);
   result.op = known.first;
   result.shape = known.second;

@@ -34,15 +34,9 @@ bool bind_all() {
   return g_library.allocate_raw != nullptr && g_library.deallocate_raw != nullptr;
 }
 
-}  // namespace
-
-bool is_bound() { return g_state.load(std::memory_order_acquire) == 2; }
-
-const Library* library() {
-  int state = g_state.load(std::memory_order_acquire);
-  if (__builtin_expect(state == 2, 1)) return &g_library;
+__attribute__((noinline, cold)) const Library* bind_once() {
   int unbound = 0;
-  if (state == 0 && g_state.compare_exchange_strong(unbound, 1, std::memory_order_acquire)) {
+  if (g_state.compare_exchange_strong(unbound, 1, std::memory_order_acquire)) {
     const bool bound = bind_all();
     if (!bound)
       record::say_once("TensorFlow's allocator was called but its library could not be found",
@@ -50,9 +44,16 @@ const Library* library() {
     g_state.store(bound ? 2 : 3, std::memory_order_release);
   }
   // Another thread is binding: its few microseconds are waited for, there is nowhere to forward the call to meanwhile.
+  int state = 1;
   while ((state = g_state.load(std::memory_order_acquire)) == 1) {
   }
   return state == 2 ? &g_library : nullptr;
 }
+
+}  // namespace
+
+bool is_bound() { return g_state.load(std::memory_order_acquire) == 2; }
+
+const Library* library() { return __builtin_expect(is_bound(), 1) ? &g_library : bind_once(); }
 
 }  // namespace vramscope::capture::tensorflow

@@ -27,17 +27,28 @@ bool has_control(std::string_view text) {
 
 const char* reason(int status) {
   switch (status) {
-    case 200: return "OK";
-    case 304: return "Not Modified";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 422: return "Unprocessable Content";
-    case 431: return "Request Header Fields Too Large";
-    case 503: return "Service Unavailable";
-    default: return "Error";
+    case 200:
+      return "OK";
+    case 304:
+      return "Not Modified";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 422:
+      return "Unprocessable Content";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Error";
   }
 }
 
@@ -74,7 +85,8 @@ Result<Request> parse_head(std::string_view head) {
     if (colon == 0 || colon == std::string_view::npos) return fail("malformed header");
     const std::string name = lower(field.substr(0, colon));
     // Two Host or Origin fields could mean one thing to a check and another to a reader.
-    if (!request.headers.emplace(name, trimmed(field.substr(colon + 1))).second && (name == "host" || name == "origin")) return fail("a header twice");
+    if (!request.headers.emplace(name, trimmed(field.substr(colon + 1))).second && (name == "host" || name == "origin"))
+      return fail("a header twice");
   }
   if (!request.header("content-length").empty() && request.header("content-length") != "0") return fail("a body is not accepted");
   if (!request.header("transfer-encoding").empty()) return fail("a body is not accepted");
@@ -84,7 +96,8 @@ Result<Request> parse_head(std::string_view head) {
 }
 
 std::string format_head(const Response& response, bool keep_alive) {
-  std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", response.status, reason(response.status), response.type);
+  std::string out =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", response.status, reason(response.status), response.type);
   for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
   if (!response.stream) out += fmt::format("Content-Length: {}\r\n", response.body.size());
   out += fmt::format("Connection: {}\r\n\r\n", keep_alive && !response.stream ? "keep-alive" : "close");

@@ -17,9 +17,9 @@ inline constexpr std::size_t kLongestHead = 16 * 1024;
 
 struct Request {
   std::string method;
-  std::string path;    // before "?", not unescaped
-  std::string query;   // after it
-  std::map<std::string, std::string, std::less<>> headers;   // names in lower case
+  std::string path;                                         // before "?", not unescaped
+  std::string query;                                        // after it
+  std::map<std::string, std::string, std::less<>> headers;  // names in lower case
   bool keep_alive = true;
 
   std::string_view header(std::string_view name) const;
@@ -33,7 +33,7 @@ struct Response {
   std::string type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::function<void(const Send&)> stream;   // set: the body comes from here, until it returns
+  std::function<void(const Send&)> stream;  // set: the body comes from here, until it returns
 };
 
 // The head of a request, up to and including its empty line. The error is for the log, the client gets a 400.

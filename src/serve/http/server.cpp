@@ -87,14 +87,16 @@ Result<std::uint16_t> Server::listen(const std::string& host, std::uint16_t port
     if (fd < 0) continue;
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (::bind(fd, info->ai_addr, info->ai_addrlen) == 0 && ::listen(fd, 64) == 0) listen_fd_ = fd;
+    if (::bind(fd, info->ai_addr, info->ai_addrlen) == 0 && ::listen(fd, 64) == 0)
+      listen_fd_ = fd;
     else {
       problem = std::strerror(errno);
       ::close(fd);
     }
   }
   freeaddrinfo(found);
-  if (listen_fd_ < 0) return fail(fmt::format("cannot listen on {} port {}: {}; choose another with --port", host, port, problem));
+  if (listen_fd_ < 0)
+    return fail(fmt::format("cannot listen on {} port {}: {}; choose another with --port", host, port, problem));
   if (pipe2(wake_, O_CLOEXEC) != 0) return fail(fmt::format("cannot start the server: {}", std::strerror(errno)));
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -158,7 +160,8 @@ void Server::serve_connection(int fd) {
       send_all(fd, format_head(answer, false) + answer.body);
       return;
     }
-    const Response answer = request->method == "GET" || request->method == "HEAD" ? handler_(*request) : plain(405, "only GET is answered");
+    const Response answer =
+        request->method == "GET" || request->method == "HEAD" ? handler_(*request) : plain(405, "only GET is answered");
     const bool keep = request->keep_alive && !answer.stream;
     if (!send_all(fd, format_head(answer, keep))) return;
     if (answer.stream) {

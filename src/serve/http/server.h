@@ -1,7 +1,7 @@
 // A small HTTP/1.1 server for a browser: GET only, no body, bounded heads, bounded connections, time limits.
 //
-// Own code, because the packaged cpp-httplib is a shared library that brings OpenSSL, brotli and a second libstdc++ into a program
-// that must run where only glibc is; what is needed of it is less than what would have to be shipped.
+// Own code, because the packaged cpp-httplib is a shared library that brings OpenSSL, brotli and a second libstdc++ into a
+// program that must run where only glibc is; what is needed of it is less than what would have to be shipped.
 #pragma once
 
 #include <atomic>
@@ -17,13 +17,13 @@ namespace vramscope::serve::http {
 
 struct Limits {
   std::size_t connections = 64;
-  int idle_seconds = 30;        // between requests of one connection, and within one
-  std::size_t requests = 20000; // of one connection
+  int idle_seconds = 30;         // between requests of one connection, and within one
+  std::size_t requests = 20000;  // of one connection
 };
 
 class Server {
  public:
-  using Handler = std::function<Response(const Request&)>;   // called from several threads
+  using Handler = std::function<Response(const Request&)>;  // called from several threads
 
   explicit Server(Handler handler, Limits limits = {});
   ~Server();
@@ -34,7 +34,7 @@ class Server {
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
   // Accepts until stop(); returns when every connection has ended.
   void run();
-  void stop();   // from any thread or signal handler
+  void stop();  // from any thread or signal handler
   bool stopping() const { return stopping_.load(); }
 
  private:
