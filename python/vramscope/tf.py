@@ -10,17 +10,21 @@ at any point of the function, so say where with `tf.control_dependencies`.
 """
 from __future__ import annotations
 
-import contextlib
+import csv
+import itertools
+import sys
 import threading
 import time
-from typing import Any, Dict, Iterator, Optional, TextIO, Union
+from typing import Callable, Dict, Optional, TextIO, Tuple, Union
 
 import tensorflow as tf
 
-from ._memory import memory_info, parse_device
+from . import _units as units
+from . import tensorboard
+from ._memory import MemoryInfo, memory_info, parse_device
 from ._tensorflow import ops
 
-__all__ = ["bytes_in_use", "bytes_limit", "get_memory_info", "max_bytes_in_use", "memory_logger", "reset_memory_stats"]
+__all__ = ["bytes_in_use", "bytes_limit", "default_device", "get_memory_info", "max_bytes_in_use", "memory_logger", "reset_memory_stats"]
 
 
 def get_memory_info(device: str = "GPU:0") -> Dict[str, int]:
@@ -63,3 +67,80 @@ def bytes_limit(name: Optional[str] = None) -> tf.Tensor:
     """Op: the bytes that the allocator may take."""
     _refuse_xla("bytes_limit")
     return ops.module().vramscope_bytes_limit(name=name)
+
+
+class memory_logger:
+    """`with memory_logger(every=1.0, to="memory.csv"):` logs one device's memory every so many seconds, from a thread of its own.
+
+    to: "stdout", a file name ending in .csv, "tensorboard:FOLDER", an open text file, or a function that is given a MemoryInfo.
+    A value is also logged at the begin, at the end, and wherever `log()` is called.
+    """
+
+    def __init__(self, every: float = 1.0, to: Union[str, TextIO, Callable[[MemoryInfo], None]] = "stdout",
+                 device: Optional[str] = None) -> None:
+        if not every > 0:
+            raise ValueError(f"every={every!r}: seconds between two values, more than 0")
+        self.device = device or default_device()
+        self.entries = 0
+        self._every = every
+        self._write, self._close = _sink(to)
+        self._stop = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._lock = threading.Lock()
+
+    def log(self) -> None:
+        """One value now."""
+        info = memory_info(self.device, fresh=True)
+        with self._lock:
+            self._write(info)
+            self.entries += 1
+
+    def __enter__(self) -> "memory_logger":
+        if self._thread is not None:
+            raise RuntimeError("this memory_logger is running already")
+        self.log()
+        self._thread = threading.Thread(target=self._run, name="vramscope-logger", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join()
+        self.log()
+        self._close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            self.log()
+
+
+def default_device() -> str:
+    """The first GPU, or the CPU where there is none."""
+    return "GPU:0" if tf.config.list_physical_devices("GPU") else "CPU:0"
+
+
+def _sink(to: Union[str, TextIO, Callable[[MemoryInfo], None]]) -> Tuple[Callable[[MemoryInfo], None], Callable[[], None]]:
+    """How to write one value, and what to do at the end."""
+    if callable(to):
+        return to, lambda: None
+    if isinstance(to, str) and to.startswith("tensorboard:"):
+        writer, steps = tensorboard.Writer(to.partition(":")[2]), itertools.count()
+        return lambda info: writer.add(tensorboard.memory_scalars(info.device), next(steps)), writer.close
+    if isinstance(to, str) and to.endswith(".csv"):
+        file = open(to, "w", newline="")  # noqa: SIM115
+        table = csv.writer(file)
+        table.writerow(["time", *MemoryInfo._fields])
+
+        def write_row(info: MemoryInfo) -> None:
+            table.writerow([f"{time.time():.6f}", *("" if value is None else value for value in info)])
+            file.flush()
+        return write_row, file.close
+    if isinstance(to, str) and to != "stdout":
+        raise ValueError(f"to={to!r}: 'stdout', a name ending in .csv, 'tensorboard:FOLDER', an open file or a function")
+    text: TextIO = sys.stdout if isinstance(to, str) else to
+
+    def write_line(info: MemoryInfo) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {info.device} current {units.size(info.current)} peak {units.size(info.peak)} "
+              f"pool {units.size(info.pool)} host {units.size(info.host_rss)}", file=text, flush=True)
+    return write_line, lambda: None

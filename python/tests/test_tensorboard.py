@@ -1,0 +1,72 @@
+"""Our event files, read by the project's own readers."""
+import struct
+
+import pytest
+
+from vramscope import tensorboard
+
+
+def test_crc32c_check_value():
+    assert tensorboard.crc32c(b"123456789") == 0xE3069283          # the check value of CRC-32C (RFC 3720 has the same polynomial)
+    assert tensorboard.crc32c(bytes(32)) == 0x8A9136AA             # RFC 3720, B.4: 32 bytes of zeroes
+
+
+def test_tensorboard_reads_it(tmp_path):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with tensorboard.Writer(tmp_path) as writer:
+        for step in range(200):
+            writer.add({"memory/GPU:0/peak (MiB)": (2**33 + 256 * step + 1) / 2**20, "memory/ä": -step, "none": None}, step)
+    events = reader.EventAccumulator(str(tmp_path), size_guidance={reader.TENSORS: 0})
+    events.Reload()
+    assert set(events.Tags()["tensors"]) == {"memory/GPU:0/peak (MiB)", "memory/ä"}
+    read = events.Tensors("memory/GPU:0/peak (MiB)")
+    value = lambda event: struct.unpack("<d", struct.pack("<d", event.tensor_proto.double_val[0]))[0]
+    assert [(e.step, value(e) * 2**20) for e in read] == [(s, 2**33 + 256 * s + 1) for s in range(200)]
+    assert events.SummaryMetadata("memory/ä").plugin_data.plugin_name == "scalars"
+
+
+def test_tensorflow_reads_it(run_python, python, tmp_path):
+    with tensorboard.Writer(tmp_path / "logs") as writer:
+        writer.add({"a": 1.5}, 7)
+        writer.add({"a": 2.5, "b": 3.0}, 2**40)
+    answer = run_python(python, f"""
+import json, tensorflow as tf
+out = []
+for event in tf.compat.v1.train.summary_iterator({str(writer.path)!r}):
+    out.append([event.step, event.file_version, {{v.tag: float(tf.make_ndarray(v.tensor)) for v in event.summary.value}}])
+print(json.dumps(out))
+""").answer
+    assert answer == [[0, "brain.Event:2", {}], [7, "", {"a": 1.5}], [2**40, "", {"a": 2.5, "b": 3.0}]]
+
+
+LOGGER = """
+import io, json, time
+import tensorflow as tf
+import vramscope.tf as vtf
+
+text = io.StringIO()
+with vtf.memory_logger(every=0.02, to="memory.csv") as to_file, vtf.memory_logger(every=0.02, to=text) as to_text, \\
+        vtf.memory_logger(every=0.02, to="tensorboard:logs"), vtf.memory_logger(every=10, to=(seen := []).append):
+    kept = []
+    for _ in range(20):
+        kept.append(tf.random.normal([256, 1024]))
+        time.sleep(0.01)
+errors = []
+for arguments in ({"every": 0}, {"to": "memory.xls"}):
+    try:
+        vtf.memory_logger(**arguments)
+    except ValueError as error:
+        errors.append(str(error))
+print(json.dumps({"lines": text.getvalue().splitlines(), "entries": [to_file.entries, to_text.entries], "seen": len(seen), "errors": errors}))
+"""
+
+
+def test_memory_logger(run_python, python, tmp_path):
+    answer = run_python(python, LOGGER).answer
+    rows = [line.split(",") for line in (tmp_path / "memory.csv").read_text().splitlines()]
+    current = [int(row[rows[0].index("current")]) for row in rows[1:]]
+    assert len(current) == answer["entries"][0] >= 5
+    assert current[-1] - current[0] >= 20 * 256 * 1024 * 4 and len(set(current)) >= 5       # it grew while it was watched
+    assert len(answer["lines"]) == answer["entries"][1] and " current " in answer["lines"][0]
+    assert answer["seen"] == 2 and len(answer["errors"]) == 2
+    assert list((tmp_path / "logs").iterdir())

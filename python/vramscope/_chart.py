@@ -1,0 +1,130 @@
+"""Two small charts as SVG, for where matplotlib is not installed and for the live view in a notebook."""
+from __future__ import annotations
+
+from html import escape
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+from . import _units
+
+_COLORS = ("#3b6fd4", "#d9822b", "#2a9d6f", "#c0455a", "#7d5bbe", "#5f6b7a")
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 260, 78, 34, 30
+
+
+def _ceiling(value: float) -> float:
+    """A round number of bytes at or above the value, such that a quarter of it is round too."""
+    step = 1.0
+    while step * 4 < value:
+        step *= 2
+    return step * 4
+
+
+class _Canvas:
+    def __init__(self, title: str, top: float) -> None:
+        self.top = _ceiling(max(top, 1024))
+        self.parts: List[str] = [f'<text x="{_LEFT}" y="18" font-size="13" font-weight="600">{escape(title)}</text>']
+        for quarter in range(5):
+            value = self.top * quarter / 4
+            y = self.y(value)
+            self.parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" stroke-opacity=".15"/>')
+            self.parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" font-size="11">{_units.size(value)}</text>')
+
+    def y(self, value: float) -> float:
+        return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP) * value / self.top
+
+    def legend(self, names: Sequence[str]) -> None:
+        x = _LEFT
+        for index, name in enumerate(names):
+            self.parts.append(f'<rect x="{x}" y="{_HEIGHT - 12}" width="10" height="10" fill="{_COLORS[index % len(_COLORS)]}"/>')
+            self.parts.append(f'<text x="{x + 14}" y="{_HEIGHT - 3}" font-size="11">{escape(name)}</text>')
+            x += 26 + 7 * len(name)
+
+    def svg(self) -> str:
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
+                f'font-family="system-ui, sans-serif" fill="currentColor">{"".join(self.parts)}</svg>')
+
+
+def lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str) -> str:
+    """series: name -> points (x, bytes)."""
+    points = [point for one in series.values() for point in one]
+    canvas = _Canvas(title, max((y for _, y in points), default=0))
+    low = min((x for x, _ in points), default=0.0)
+    span = max((x for x, _ in points), default=1.0) - low or 1.0
+    place = lambda x: _LEFT + (_WIDTH - 8 - _LEFT) * (x - low) / span  # noqa: E731
+    for index, one in enumerate(series.values()):
+        path = " ".join(f"{place(x):.1f},{canvas.y(y):.1f}" for x, y in one)
+        canvas.parts.append(f'<polyline points="{path}" fill="none" stroke="{_COLORS[index % len(_COLORS)]}" stroke-width="1.8"/>')
+    canvas.parts.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 20}" text-anchor="end" font-size="11">{escape(x_name)} {low + span:g}</text>')
+    canvas.legend(list(series))
+    return canvas.svg()
+
+
+def bars(title: str, groups: Mapping[str, Mapping[str, Optional[float]]]) -> str:
+    """groups: name -> {bar: bytes}; every group has the same bars."""
+    names = list(next(iter(groups.values()), {}))
+    canvas = _Canvas(title, max((value or 0 for group in groups.values() for value in group.values()), default=0))
+    slot = (_WIDTH - 8 - _LEFT) / max(1, len(groups))
+    width = min(48.0, slot * 0.8 / max(1, len(names)))
+    for place, (group, values) in enumerate(groups.items()):
+        begin = _LEFT + slot * place + (slot - width * len(names)) / 2
+        for index, name in enumerate(names):
+            value = values.get(name) or 0
+            x, y = begin + width * index, canvas.y(value)
+            canvas.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width - 2:.1f}" height="{_HEIGHT - _BOTTOM - y:.1f}" '
+                                f'fill="{_COLORS[index % len(_COLORS)]}"><title>{escape(group)}: {escape(name)} {_units.size(value)}</title></rect>')
+        canvas.parts.append(f'<text x="{_LEFT + slot * (place + .5):.1f}" y="{_HEIGHT - 18}" text-anchor="middle" font-size="11">'
+                            f'{escape(group)}</text>')
+    canvas.legend(names)
+    return canvas.svg()
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib.figure import Figure      # no global state, no display
+    except ImportError:
+        return None
+    return Figure
+
+
+def _finish(figure: Any, path: Optional[str]) -> Any:
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def _only_svg(svg: str, path: Optional[str]) -> str:
+    if path is not None:
+        if not path.endswith(".svg"):
+            raise ValueError(f"{path}: without matplotlib only .svg can be written; install matplotlib, or end the name in .svg")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(svg)
+    return svg
+
+
+def draw_lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str, path: Optional[str]) -> Any:
+    """A matplotlib figure where that is installed, else SVG text."""
+    figure_type = _pyplot()
+    if figure_type is None:
+        return _only_svg(lines(title, series, x_name), path)
+    figure = figure_type(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for name, points in series.items():
+        axes.plot([x for x, _ in points], [y / (1 << 20) for _, y in points], label=name)
+    axes.set(title=title, xlabel=x_name, ylabel="MiB", ylim=(0, None))
+    axes.legend()
+    return _finish(figure, path)
+
+
+def draw_bars(title: str, groups: Mapping[str, Mapping[str, Optional[float]]], path: Optional[str]) -> Any:
+    figure_type = _pyplot()
+    if figure_type is None:
+        return _only_svg(bars(title, groups), path)
+    figure = figure_type(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    names = list(next(iter(groups.values()), {}))
+    width = 0.8 / max(1, len(names))
+    for index, name in enumerate(names):
+        places = [place + width * index for place in range(len(groups))]
+        axes.bar(places, [(group.get(name) or 0) / (1 << 20) for group in groups.values()], width, label=name)
+    axes.set(title=title, ylabel="MiB", xticks=[place + width * (len(names) - 1) / 2 for place in range(len(groups))], xticklabels=list(groups))
+    axes.legend()
+    return _finish(figure, path)

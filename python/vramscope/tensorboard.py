@@ -1,0 +1,134 @@
+"""Scalars for TensorBoard, written without TensorFlow or TensorBoard.
+
+    writer = vramscope.tensorboard.Writer("logs/run1")
+    writer.add({"memory/GPU:0/peak (MiB)": 291.5}, step=3)
+
+An event file is a sequence of TFRecords (length, masked CRC32C, data, masked CRC32C), each an `Event` message. Values are float64 tensors: a
+number of bytes survives exactly.
+"""
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Dict, List, Mapping, Optional, Set, Type, Union
+
+_POLYNOMIAL = 0x82F63B78           # CRC-32C, reflected
+_numbers = itertools.count()
+
+
+def _make_table() -> List[int]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_TABLE = _make_table()
+
+
+def crc32c(data: bytes) -> int:
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = _TABLE[(value ^ byte) & 0xFF] ^ (value >> 8)
+    return value ^ 0xFFFFFFFF
+
+
+def _masked(data: bytes) -> bytes:
+    value = crc32c(data)
+    return struct.pack("<I", (((value >> 15) | (value << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def record(data: bytes) -> bytes:
+    """One TFRecord."""
+    length = struct.pack("<Q", len(data))
+    return length + _masked(length) + data + _masked(data)
+
+
+# Protocol buffers, as much as is needed. Field numbers of tensorflow.Event, Summary, SummaryMetadata and TensorProto.
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _double(field: int, value: float) -> bytes:
+    return _varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+_DT_DOUBLE, _CLASS_SCALAR = 2, 1
+_SCALAR_METADATA = _bytes(1, _bytes(1, b"scalars")) + _number(4, _CLASS_SCALAR)
+
+
+def _scalar(tag: str, value: float, first: bool) -> bytes:
+    tensor = _number(1, _DT_DOUBLE) + _bytes(2, b"") + _bytes(6, struct.pack("<d", value))
+    return _bytes(1, _bytes(1, tag.encode()) + (_bytes(9, _SCALAR_METADATA) if first else b"") + _bytes(8, tensor))
+
+
+class Writer:
+    """An event file in `folder`. Each `add` reaches the file at once, so that a killed run has all its points."""
+
+    def __init__(self, folder: Union[str, "os.PathLike[str]"]) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}.vramscope"
+        self.path = Path(folder) / name
+        self._file = open(self.path, "xb", buffering=0)  # noqa: SIM115
+        self._lock = threading.Lock()
+        self._known: Set[str] = set()
+        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+
+    def _write(self, event: bytes) -> None:
+        with self._lock:
+            self._file.write(record(event))
+
+    def add(self, scalars: Mapping[str, Optional[float]], step: int) -> None:
+        """One point for each tag at this step; None is left out."""
+        values = b"".join(_scalar(tag, float(value), tag not in self._known) for tag, value in scalars.items() if value is not None)
+        self._known.update(scalars)
+        self._write(_double(1, time.time()) + _number(2, step) + _bytes(5, values))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.close()
+
+
+_MIB = 1 << 20
+
+
+def memory_scalars(device: str, prefix: str = "memory", fresh: bool = False) -> Dict[str, Optional[float]]:
+    """The device's numbers under the names that TensorBoard shows, in MiB."""
+    from ._memory import memory_info
+    info = memory_info(device, fresh=fresh)
+    values = {"current": info.current, "peak": info.peak, "pool": info.pool, "cached": info.cached,
+              "largest free block": info.largest_free_block, "device used": info.device_used, "host": info.host_rss}
+    scalars: Dict[str, Optional[float]] = {
+        f"{prefix}/{device}/{name} (MiB)": None if value is None else value / _MIB for name, value in values.items()}
+    if info.cached and info.largest_free_block:
+        scalars[f"{prefix}/{device}/fragmentation"] = 1 - info.largest_free_block / info.cached
+    return scalars
