@@ -204,6 +204,8 @@ void Session::flush(std::uint64_t /*now_us*/, bool with_totals) {
 bool Session::has_ended() const {
   if (is_locked(spool_.lock_path())) return false;
   if (proc::is_dead(pid_) || proc::start_ticks(pid_).value_or(0) != start_ticks_) return true;
+  // A late attach that ended: the recorder says so and lets go of its lock, the mapping stays.
+  if (spool_.header().stop.load(std::memory_order_acquire) != 0) return true;
   // The process lives, without its lock: it has executed another program, or has closed all descriptors and goes on recording.
   const auto& path = spool_.path();
   return !proc::maps_file(pid_, (path.parent_path().filename() / path.filename()).string());

@@ -26,8 +26,8 @@ def _ready() -> Optional[_recorder.Recorder]:
         if recorder is None:
             return None
         _recorder_in_use = recorder
-        while _at_first_event:
-            quietly(_at_first_event.pop(0))
+        for action in list(_at_first_event):
+            quietly(action)
     return _recorder_in_use
 
 
@@ -59,10 +59,10 @@ def quietly(action: Callable[[], object]) -> None:
 
 
 def at_first_event(action: Callable[[], None]) -> None:
+    """Runs with the first mark of each recording."""
+    _at_first_event.append(action)
     if _recorder_in_use is not None:
         quietly(action)
-    else:
-        _at_first_event.append(action)
 
 
 def mark(kind: int, edge: int, name: str, number: int = -1, detail: Optional[str] = None) -> None:

@@ -26,6 +26,11 @@ def track_optimizer(optimizer: Any) -> None:
     _optimizers.append(weakref.ref(optimizer))
 
 
+def known() -> Set[int]:
+    """Ids of everything that is tracked."""
+    return {id(thing) for references in (_models, _loose, _optimizers) for thing in _alive(references)}
+
+
 def _alive(references: List["weakref.ref[Any]"]) -> List[Any]:
     found = [(reference, reference()) for reference in references]
     references[:] = [reference for reference, thing in found if thing is not None]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from types import ModuleType
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Set
 
 from .. import _address
 from . import emit, training
@@ -18,11 +18,19 @@ def install(tf: ModuleType) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            _variables.append(weakref.ref(self))
+            remember(self)
         return init
 
     wrap(resource_variable_ops.BaseResourceVariable, "__init__", make)
     training.tag_by_address = _tag_all
+
+
+def remember(variable: Any) -> None:
+    _variables.append(weakref.ref(variable))
+
+
+def known() -> Set[int]:
+    return {id(reference()) for reference in _variables}
 
 
 def _tag_all(meanings: Dict[int, Any]) -> None:

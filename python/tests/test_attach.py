@@ -1,0 +1,119 @@
+"""Recording that begins in a running interpreter."""
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+TWICE = """
+import json, os, sys
+import numpy as np
+import keras, tensorflow as tf
+import vramscope
+
+def message(action):
+    try:
+        action()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(512), keras.layers.Dense(10)])
+model.compile("adam", "mse")
+x, y = np.zeros((320, 64), "float32"), np.zeros((320, 10), "float32")
+model.fit(x, y, verbose=0)
+kept = tf.random.normal([300, 1000])
+info = lambda: tf.config.experimental.get_memory_info("CPU:0")
+answer = {"stop_first": message(vramscope.stop)}
+
+traces, seen = [], []
+for run in range(2):
+    before = info()["current"]
+    with vramscope.record("out") as recording:
+        if run == 0:
+            answer["twice"] = message(lambda: vramscope.start("other"))
+        model.fit(x, y, verbose=0, epochs=2)
+        ours = vramscope.memory_info("CPU:0")
+        seen.append([ours.source, ours.current, info()["current"], before])
+    traces.append(str(recording.path))
+answer.update(traces=traces, seen=seen, after=vramscope.memory_info("CPU:0").source, parameters=model.count_params() * 4,
+              bad=message(lambda: vramscope.start("out", stacks="all")), other=os.path.exists("other"))
+print(json.dumps(answer))
+"""
+
+
+def dump(vramscope, trace):
+    text = subprocess.run([str(vramscope), "dump", "--jsonl", str(trace)], capture_output=True, text=True, check=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_start_and_stop_twice(run_python, each_python, vramscope):
+    answer = run_python(each_python, TWICE).answer
+    assert answer["stop_first"] == "RuntimeError: recording is not on; start() it first"
+    assert answer["twice"].startswith("RuntimeError: recording is already on") and not answer["other"]
+    assert "stacks='all'" in answer["bad"]
+    assert answer["after"] == "tensorflow" and len(set(answer["traces"])) == 2
+    for (source, ours, theirs, before), trace in zip(answer["seen"], answer["traces"]):
+        assert source == "recorder" and ours == theirs
+        events = dump(vramscope, trace)
+        kinds = {event["event"] for event in events}
+        assert {"alloc", "free", "mark", "tag", "setting", "totals"} <= kinds
+        steps = [e for e in events if e["event"] == "mark" and e["kind"] == "step" and e["edge"] == "begin"]
+        assert len(steps) == 20
+        told = {e["name"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
+        assert sum(e["bytes"] for e in told.values()) == answer["parameters"]       # also of a model made before
+        totals = [e for e in events if e["event"] == "totals"][-1]
+        assert totals["before"] == before
+
+
+def test_refused_under_run(run_python, python):
+    source = """
+import json, tensorflow, vramscope
+try:
+    vramscope.start("out")
+except RuntimeError as error:
+    print(json.dumps(str(error)))
+"""
+    assert "started by `vramscope run`" in run_python(python, source, record=True).answer
+
+
+def test_a_missing_program_is_said_and_nothing_is_half_started(run_python, python, tmp_path, inject):
+    (tmp_path / "empty").mkdir()
+    os.symlink(inject, tmp_path / "empty" / "libvramscope_inject.so")
+    source = """
+import json, os
+import vramscope, vramscope._files as files
+files._PACKAGE = files.Path("/nowhere/a/b")
+messages = []
+for _ in range(2):
+    try:
+        vramscope.start("out")
+    except OSError as error:
+        messages.append(str(error))
+print(json.dumps([messages, os.path.exists("out")]))
+"""
+    messages, made = run_python(python, source, env={"VRAMSCOPE_BUILD": str(tmp_path / "empty"), "PATH": "/usr/bin:/bin"}).answer
+    assert len(messages) == 2 and all("the vramscope program was not found" in m for m in messages) and not made
+
+
+def test_a_killed_process_leaves_its_trace(build, python, vramscope, tmp_path):
+    """SIGKILL to the whole process group: the collector is not in it."""
+    script = tmp_path / "script.py"
+    script.write_text("import os, signal, time, tensorflow as tf, vramscope\n"
+                      "vramscope.start('out')\n"
+                      "kept = [tf.random.normal([64, 1024]) for _ in range(10)]\n"
+                      "vramscope.mark('last words')\n"
+                      "time.sleep(0.2)\n"
+                      "os.killpg(0, signal.SIGKILL)\n")
+    environment = {**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "VRAMSCOPE_BUILD": str(build),
+                   "PYTHONPATH": str(script.parents[0]) + os.pathsep + str(Path(__file__).resolve().parents[1]), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([str(python), str(script)], cwd=tmp_path, env=environment, start_new_session=True, capture_output=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not list((tmp_path / "out").glob("*.manifest.json")):
+        time.sleep(0.1)
+    time.sleep(1)
+    trace, = (tmp_path / "out").glob("*.vram")
+    events = dump(vramscope, trace)
+    assert any(e["event"] == "mark" and e["name"] == "last words" for e in events)
+    assert sum(e["event"] == "alloc" and e["requested"] == 64 * 1024 * 4 for e in events) >= 10

@@ -1,0 +1,39 @@
+"""Late attach: what existed before the hooks did is found among the interpreter's objects."""
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any, Tuple
+
+from . import keras_variables, tf_variables
+
+
+def _types(name: str, *paths: str) -> Tuple[type, ...]:
+    """Classes that are loaded already, by module and name."""
+    found = []
+    for path in paths:
+        module = sys.modules.get(path)
+        kind = getattr(module, name, None)
+        if isinstance(kind, type):
+            found.append(kind)
+    return tuple(found)
+
+
+def all() -> None:  # noqa: A001
+    variable = _types("BaseResourceVariable", "tensorflow.python.ops.resource_variable_ops")
+    layer = _types("Layer", "keras.src.layers.layer", "keras.src.engine.base_layer", "tf_keras.src.engine.base_layer")
+    model = _types("Model", "keras.src.models.model", "keras.src.engine.training", "tf_keras.src.engine.training")
+    optimizer = _types("BaseOptimizer", "keras.src.optimizers.base_optimizer") or _types(
+        "_BaseOptimizer", "keras.src.optimizers.optimizer", "tf_keras.src.optimizers.optimizer")
+    known = tf_variables.known()
+    tracked = keras_variables.known()
+    for thing in gc.get_objects():
+        kind: Any = type(thing)
+        if issubclass(kind, variable):
+            if id(thing) not in known:
+                tf_variables.remember(thing)
+        elif issubclass(kind, layer):
+            if id(thing) not in tracked:
+                keras_variables.track(thing, issubclass(kind, model))
+        elif issubclass(kind, optimizer) and id(thing) not in tracked:
+            keras_variables.track_optimizer(thing)
