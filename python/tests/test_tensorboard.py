@@ -2,8 +2,6 @@
 import importlib
 import struct
 
-
-
 from vramscope import tensorboard
 
 
