@@ -65,6 +65,13 @@ std::optional<DeviceLook> Sampler::before(std::size_t device, std::uint64_t time
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> Sampler::used_without(std::size_t device, const DeviceIdentity& process) const {
+  if (device >= past_.size()) return std::nullopt;
+  for (auto look = past_[device].rbegin(); look != past_[device].rend(); ++look)
+    if (!process.bytes(device, *look)) return look->memory.used;
+  return std::nullopt;
+}
+
 DeviceIdentity Sampler::identify(proc::Pid pid) const {
   std::vector<std::set<proc::Pid>> before(now_.size());
   for (std::size_t i = 0; i < now_.size(); ++i)

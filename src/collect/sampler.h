@@ -47,6 +47,8 @@ class Sampler {
   const DeviceLook& now(std::size_t device) const { return now_[device]; }
   // The last look that was over before `time_us`.
   std::optional<DeviceLook> before(std::size_t device, std::uint64_t time_us) const;
+  // What was used in the last look in which this process was not on the device.
+  std::optional<std::uint64_t> used_without(std::size_t device, const DeviceIdentity& process) const;
   DeviceIdentity identify(proc::Pid pid) const;
   // NVML's index of the process' device `ordinal`, from its CUDA_VISIBLE_DEVICES ("" = not set).
   std::size_t device_index(std::int64_t ordinal, const std::string& visible) const;

@@ -36,7 +36,11 @@ void Session::sample(std::uint64_t now_us) {
   for (std::size_t device = 0; device < sampler_.devices(); ++device) {
     const DeviceLook& look = sampler_.now(device);
     const auto process = identity_.bytes(device, look);
-    if (!process) used_before_[device] = look.memory.used;
+    // A process is often on the device before its spool exists: then an older look knows what was used without it.
+    if (!process)
+      used_before_[device] = look.memory.used;
+    else if (!used_before_[device])
+      used_before_[device] = sampler_.used_without(device, identity_);
     if (trace_ == nullptr || (!process && !uses_device(device))) continue;
     trace::DeviceSample row;
     row.device = static_cast<std::int64_t>(device);
@@ -76,6 +80,8 @@ void Session::note_context(const spool::ContextRecord& record, std::uint64_t tim
   row.total = record.total_bytes;
   row.bytes = trace::kNone;
   const std::uint64_t used = record.total_bytes - std::min(record.total_bytes, record.free_bytes);
+  if (device < sampler_.devices() && used_before_.size() < sampler_.devices()) used_before_.resize(sampler_.devices());
+  if (device < used_before_.size() && !used_before_[device]) used_before_[device] = sampler_.used_without(device, identity_);
   if (device < used_before_.size() && used_before_[device]) row.bytes = used - std::min(used, *used_before_[device]);
   trace_->append(time_us, row);
 }
