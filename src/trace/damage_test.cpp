@@ -105,7 +105,7 @@ TEST_F(Damaged, AnyChangedByteIsNoticedAndTheRestStaysReadable) {
   write_small();
   const std::size_t first_chunk = whole_.find("VBLK", kHeaderBytes + 1);
   for (std::size_t place = 0; place < whole_.size(); ++place) {
-    for (const char flip : {'\x01', '\x80', '\xff'}) {
+    for (const char flip : {static_cast<char>(1 << (place % 8)), '\xff'}) {
       std::string changed = whole_;
       changed[place] = static_cast<char>(changed[place] ^ flip);
       set_bytes(changed);
@@ -152,10 +152,18 @@ TEST_F(Damaged, LostNamesCostTheEventsThatNeedThem) {
 
 TEST_F(Damaged, FreesOfAllocationsThatCannotBeReadKeepTheirOrdinals) {
   write_small();
+  std::size_t second_chunk = whole_.find("VBLK");
+  for (int i = 0; i < 3; ++i) second_chunk = whole_.find("VBLK", second_chunk + 1);
+  std::string changed = whole_;
+  changed[second_chunk + kBlockHeadBytes] ^= 1;
+  set_bytes(changed);
   const Reader reader = open();
-  std::uint64_t most = 0;
-  for (const Chunk& chunk : chunks_) most = std::max(most, chunk.tables.free.alloc.front());
-  EXPECT_LT(most, reader.allocs());
+  EXPECT_FALSE(reader.chunk(1));
+  EXPECT_EQ(reader.allocs(), 20u);
+  const auto third = reader.chunk(2);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->first_alloc, 10u);
+  EXPECT_EQ(third->tables.free.alloc, chunks_[2].tables.free.alloc);
 }
 
 TEST_F(Damaged, ForeignFilesAreRefusedInOneLine) {

@@ -12,16 +12,14 @@
 #include "trace/chunk.h"
 #include "trace/dictionary.h"
 #include "trace/footer.h"
-#include "trace/intern.h"
 #include "trace/limit.h"
+#include "trace/names.h"
 #include "trace/thin.h"
 
 namespace vramscope::trace {
 namespace {
 
 using support::Buffer;
-
-constexpr std::size_t kMaxFrames = 4096;  // of one stack; the outer ones are left out
 
 struct LiveKey {
   std::uint64_t address;
@@ -44,17 +42,13 @@ std::uint64_t now_us() {
 }  // namespace
 
 struct Writer::State {
+  State(const WriterOptions& chosen, std::unique_ptr<support::Sink> to)
+      : options(chosen), sink(std::move(to)), names(chosen.anonymize) {}
+
   WriterOptions options;
   std::unique_ptr<support::Sink> sink;
-  Dictionaries all = initial_dictionaries();
+  Names names;
   DictionarySizes written = {0, 1, 0, 0, 0, 1, 0, 0};  // those with id 0 need no writing
-  Interner<std::string> strings{all.strings};
-  Interner<Pool> pools{all.pools};
-  Interner<Site> sites{all.sites};
-  Interner<Frame> frames{all.frames};
-  Interner<Thread> threads{all.threads};
-  Interner<OpSource> op_sources{all.op_sources};
-  tsl::robin_map<std::uint64_t, StackId> stacks;
 
   Chunk chunk;  // not yet written
   std::uint64_t next_event = 0;
@@ -111,10 +105,10 @@ struct Writer::State {
     Buffer payload;
     std::vector<IndexEntry> added;
     DictionarySizes now_written = written;
-    while (encode_additions(all, now_written, payload))
+    while (encode_additions(names.all(), now_written, payload))
       put(out, {.type = std::to_underlying(BlockType::dictionary)}, payload, added);
     if (!chunk.kind.empty()) {
-      encode_chunk(chunk, {}, all.sites, payload);
+      encode_chunk(chunk, {}, names.all().sites, payload);
       put(out,
           {.type = std::to_underlying(BlockType::events),
            .first_event = chunk.first_event,
@@ -141,13 +135,13 @@ struct Writer::State {
     const std::vector<Peak> chunk_peaks = peaks.take();
     for (const IndexEntry& block : added) {
       if (block.head.type == std::to_underlying(BlockType::events)) {
-        limit->wrote(block, chunk, chunk_peaks, all.sites);
+        limit->wrote(block, chunk, chunk_peaks, names.all().sites);
       } else {
         limit->wrote(block);
       }
     }
     if (!limit->due(sink->size())) return {};
-    auto rewritten = limit->rewrite(all);
+    auto rewritten = limit->rewrite(names.all());
     if (!rewritten) return std::unexpected(rewritten.error());
     sink = std::move(rewritten->file);
     index = std::move(rewritten->index);
@@ -209,41 +203,25 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOpt
 }
 
 Result<Writer> Writer::create(std::unique_ptr<support::Sink> sink, const WriterOptions& options) {
-  auto state = std::make_unique<State>();
-  state->options = options;
-  state->sink = std::move(sink);
+  auto state = std::make_unique<State>(options, std::move(sink));
   Buffer header;
   put_header(header, {kMajor, kMinor, options.start_realtime_us != 0 ? options.start_realtime_us : now_us()});
   if (Status status = state->sink->append(header); !status) return std::unexpected(status.error());
   return Writer(std::move(state));
 }
 
-StringId Writer::string(std::string_view text) {
-  if (text.empty()) return {};
-  return static_cast<StringId>(state_->strings(text.substr(0, kMaxStringBytes)));
-}
-
-PoolId Writer::pool(const Pool& pool) { return static_cast<PoolId>(state_->pools(pool)); }
-SiteId Writer::site(const Site& site) { return static_cast<SiteId>(state_->sites(site)); }
-FrameId Writer::frame(const Frame& frame) { return static_cast<FrameId>(state_->frames(frame)); }
-ThreadId Writer::thread(const Thread& thread) { return static_cast<ThreadId>(state_->threads(thread)); }
-void Writer::op_source(const OpSource& source) { state_->op_sources(source); }
-
-StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames) {
-  if (frames.empty()) return {};
-  auto& all = state_->all.stacks;
-  const auto [found, inserted] = state_->stacks.try_emplace(hash, static_cast<StackId>(all.size()));
-  if (inserted) {
-    const auto kept = frames.first(std::min(frames.size(), kMaxFrames));
-    all.push_back({hash, {kept.begin(), kept.end()}});
-  }
-  return found->second;
-}
+StringId Writer::string(std::string_view text) { return state_->names.string(text); }
+PoolId Writer::pool(const Pool& pool) { return state_->names.pool(pool); }
+SiteId Writer::site(const Site& site) { return state_->names.site(site); }
+FrameId Writer::frame(const Frame& frame) { return state_->names.frame(frame); }
+StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames) { return state_->names.stack(hash, frames); }
+ThreadId Writer::thread(const Thread& thread) { return state_->names.thread(thread); }
+void Writer::op_source(const OpSource& source) { state_->names.op_source(source); }
 
 std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
   State& state = *state_;
   const std::uint64_t ordinal = state.next_alloc++;
-  const PoolId pool = state.all.sites[std::to_underlying(event.site)].pool;
+  const PoolId pool = state.names.all().sites[std::to_underlying(event.site)].pool;
   // A block that was there before lost its free; in the trace it stays without one.
   state.live[{event.address, pool}] = {ordinal, event.granted};
   if (state.limit) state.peaks.alloc(pool, event.granted, state.next_index());
@@ -267,7 +245,7 @@ std::uint64_t Writer::free(const At& at, PoolId pool, std::uint64_t address, std
 void Writer::append(const At& at, const Region& event) { state_->append(at, EventKind::region, &Tables::region, event); }
 void Writer::append(const At& at, const Mark& event) {
   if (state_->limit && ends_segment(event.kind)) state_->peaks.boundary();
-  state_->append(at, EventKind::mark, &Tables::mark, event);
+  state_->append(at, EventKind::mark, &Tables::mark, state_->names.shown(event));
 }
 void Writer::append(const At& at, const Tag& event) { state_->append(at, EventKind::tag, &Tables::tag, event); }
 void Writer::append(const At& at, const Stats& event) { state_->append(at, EventKind::stats, &Tables::stats, event); }
@@ -278,7 +256,9 @@ void Writer::append(const At& at, const DeviceSample& event) {
 void Writer::append(const At& at, const HostSample& event) {
   state_->append(at, EventKind::host_sample, &Tables::host_sample, event);
 }
-void Writer::append(const At& at, const Setting& event) { state_->append(at, EventKind::setting, &Tables::setting, event); }
+void Writer::append(const At& at, const Setting& event) {
+  state_->append(at, EventKind::setting, &Tables::setting, state_->names.shown(event));
+}
 void Writer::append(const At& at, const Lost& event) { state_->append(at, EventKind::lost, &Tables::lost, event); }
 void Writer::append(const At& at, const Context& event) { state_->append(at, EventKind::context, &Tables::context, event); }
 void Writer::append(const At& at, const Totals& event) { state_->append(at, EventKind::totals, &Tables::totals, event); }

@@ -1,0 +1,54 @@
+// The dictionaries of a trace that is being written: equal content gets the equal id, and hidden names are hidden here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/anonymize.h"
+#include "trace/dictionary.h"
+#include "trace/gen/schema.h"
+#include "trace/intern.h"
+
+namespace vramscope::trace {
+
+class Names {
+ public:
+  explicit Names(bool anonymize);
+  Names(const Names&) = delete;  // the interners point to the entries
+  Names& operator=(const Names&) = delete;
+
+  StringId string(std::string_view text);
+  PoolId pool(Pool pool);
+  SiteId site(Site site);
+  FrameId frame(Frame frame);
+  StackId stack(std::uint64_t hash, std::span<const FrameId> frames);
+  ThreadId thread(const Thread& thread) { return static_cast<ThreadId>(threads_(thread)); }
+  void op_source(const OpSource& source) { op_sources_(source); }
+
+  // The event as it may be written: with readable names where that gives nothing away.
+  Setting shown(Setting row);
+  Mark shown(Mark row);
+
+  const Dictionaries& all() const { return all_; }
+
+ private:
+  StringId reveal(StringId id);
+  StringId remember(StringId id, std::string_view text);
+  const std::string& clear_text(StringId id) const { return clear_[std::to_underlying(id)]; }
+
+  Dictionaries all_ = initial_dictionaries();
+  Interner<std::string> strings_{all_.strings};
+  Interner<Pool> pools_{all_.pools};
+  Interner<Site> sites_{all_.sites};
+  Interner<Frame> frames_{all_.frames};
+  Interner<Thread> threads_{all_.threads};
+  Interner<OpSource> op_sources_{all_.op_sources};
+  tsl::robin_map<std::uint64_t, StackId> stacks_;
+
+  std::optional<Anonymizer> anonymizer_;
+  std::vector<std::string> clear_{""};  // anonymized: what was given for each string id
+};
+
+}  // namespace vramscope::trace
