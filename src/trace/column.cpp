@@ -189,6 +189,8 @@ Column encode_dict(std::uint64_t field, std::span<const std::uint64_t> values, B
     if (inserted) distinct.push_back(values[i]);
   }
   put_varint(data, distinct.size());
+  std::uint64_t before = 0;
+  for (std::uint64_t& value : distinct) value = zigzag(static_cast<std::int64_t>(value - std::exchange(before, value)));
   put_sized_array(data, distinct);
   put_array(data, coded);
   return {field, Transform::dict, 0, data};
@@ -209,6 +211,8 @@ bool decode_dict(const Column& column, Values& distinct, std::span<std::uint64_t
   if (column.transform != Transform::dict || count > index.size()) return false;
   distinct.resize(static_cast<std::size_t>(count));
   if (!take_sized_array(reader, distinct) || !take_array(reader.bytes(reader.left()), index)) return false;
+  std::uint64_t before = 0;
+  for (std::uint64_t& value : distinct) value = before += static_cast<std::uint64_t>(unzigzag(value));
   std::uint64_t last = 0;
   std::uint64_t seen = 0;
   bool good = index.empty() || index.front() == kNextNew;

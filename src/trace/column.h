@@ -20,7 +20,7 @@ using Values = std::vector<std::uint64_t>;
 enum class Transform : std::uint8_t {
   plain = 0,           // the value; signed ones as zigzag
   delta = 1,           // zigzag of the difference to the row before, shifted right
-  dict = 2,            // distinct values in order of appearance, then one index for each row
+  dict = 2,            // distinct values in order of appearance as differences, then one index for each row
   by_site = 3,         // alloc address: zigzag of the difference to the last address of the same site, shifted right
   over_requested = 4,  // alloc granted: zigzag of the change of (granted - requested) at the same site
   back_reference = 5,  // free alloc: 0 = none, else how many alloc events ago

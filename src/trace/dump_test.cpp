@@ -47,7 +47,7 @@ TEST_F(Dump, OneLineForEachEventWithItsNames) {
   EXPECT_THAT(
       lines({.jsonl = true}),
       ::testing::ElementsAre(
-          R"({"event":"alloc","seq":1,"time_us":2500000,"thread":4711,"ordinal":0,"address":32512,"granted":1024,"pool":"GPU_0_bfc","device":0,"level":"tensor","requested":1000,"op":"dense/MatMul","region":"output","dtype":1,"shape":"[10,25]","stream":0,"owner":"","flags":0,"stack":["fit train.py:7"],"step":-3})",
+          R"({"event":"alloc","seq":1,"time_us":2500000,"thread":4711,"ordinal":0,"address":32512,"granted":1024,"pool":"GPU_0_bfc","device":0,"level":"tensor","requested":1000,"op":"dense/MatMul","region":"output","dtype":1,"shape":"[10,25]","stream":0,"owner":"","flags":0,"stack":["fit train.py:7"],"step":1})",
           R"({"event":"free","seq":2,"time_us":2500001,"thread":4711,"alloc":0,"address":32512,"granted":1024,"pool":"GPU_0_bfc","device":0,"level":"tensor","stream":0})",
           R"({"event":"free","seq":3,"time_us":2500002,"thread":4711,"alloc":null,"address":57005,"pool":"GPU_0_bfc","device":0,"level":"tensor","stream":0})"));
   const auto words = lines({.stacks = false});

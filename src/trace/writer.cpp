@@ -14,6 +14,7 @@
 #include "trace/footer.h"
 #include "trace/limit.h"
 #include "trace/names.h"
+#include "trace/run_numbers.h"
 #include "trace/thin.h"
 
 namespace vramscope::trace {
@@ -49,6 +50,8 @@ struct Writer::State {
   std::unique_ptr<support::Sink> sink;
   Names names;
   DictionarySizes written = {0, 1, 0, 0, 0, 1, 0, 0};  // those with id 0 need no writing
+
+  RunNumbers runs;
 
   Chunk chunk;  // not yet written
   std::uint64_t next_event = 0;
@@ -225,7 +228,9 @@ std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
   // A block that was there before lost its free; in the trace it stays without one.
   state.live[{event.address, pool}] = {ordinal, event.granted};
   if (state.limit) state.peaks.alloc(pool, event.granted, state.next_index());
-  state.append(at, EventKind::alloc, &Tables::alloc, event);
+  Alloc row = event;
+  row.step = state.runs.number(event.step);
+  state.append(at, EventKind::alloc, &Tables::alloc, row);
   return ordinal;
 }
 
@@ -249,7 +254,11 @@ void Writer::append(const At& at, const Mark& event) {
 }
 void Writer::append(const At& at, const Tag& event) { state_->append(at, EventKind::tag, &Tables::tag, event); }
 void Writer::append(const At& at, const Stats& event) { state_->append(at, EventKind::stats, &Tables::stats, event); }
-void Writer::append(const At& at, const Oom& event) { state_->append(at, EventKind::oom, &Tables::oom, event); }
+void Writer::append(const At& at, const Oom& event) {
+  Oom row = event;
+  row.step = state_->runs.number(event.step);
+  state_->append(at, EventKind::oom, &Tables::oom, row);
+}
 void Writer::append(const At& at, const DeviceSample& event) {
   state_->append(at, EventKind::device_sample, &Tables::device_sample, event);
 }

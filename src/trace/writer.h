@@ -44,6 +44,7 @@ class Writer {
   void op_source(const OpSource& source);
 
   // `at` orders and dates the event. Sequence numbers need not be dense; collector events repeat the last one.
+  // `step` is the framework's id of a function run; it is replaced by a number (see the schema).
   std::uint64_t alloc(const At& at, const Alloc& event);  // returns the allocation's ordinal
   // Finds the allocation by (pool, address); a free without one is kept as unmatched.
   std::uint64_t free(const At& at, PoolId pool, std::uint64_t address, std::uint64_t stream);  // ordinal, or kNone

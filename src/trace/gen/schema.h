@@ -376,7 +376,7 @@ struct Context {
   bool operator==(const Context&) const = default;
 };
 
-// Detail left out here to keep the trace within its limit: pairs born and dead inside this chunk.
+// Detail left out to keep the trace within its limit: pairs born and dead inside this chunk, between two marks of a step, a batch or an epoch. It stands where the pool was highest.
 struct Omitted {
   PoolId pool{};
   std::uint64_t allocs{};
