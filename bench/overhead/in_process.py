@@ -1,0 +1,123 @@
+"""Step time of a transformer with and without recording, taking turns inside one process.
+
+Two processes differ by several percent whatever they run (other kernels are chosen, other clocks); blocks of steps in one process
+do not. Run it under `vramscope run`: the recorder is paused and resumed through the flag that the collector uses to stop it.
+Prints JSON: milliseconds a step for each pair of blocks, the median ratio and its 95 % interval, and TensorFlow's own profiler
+for comparison (--profiler).
+
+    vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager]
+"""
+import argparse
+import glob
+import json
+import mmap
+import os
+import random
+import statistics
+import struct
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+STOP_FLAG = 60  # offset of spool::Header::stop
+WIDTH, BLOCKS, HEADS, WORDS, BATCH, LENGTH = 512, 6, 8, 1000, 16, 128
+
+
+class Recorder:
+    """Pauses and resumes recording in this process."""
+
+    def __init__(self):
+        files = glob.glob(f"{os.environ['VRAMSCOPE_SPOOL']}/{os.getpid()}-*.spool")
+        with open(files[-1], "r+b") as file:
+            self.header = mmap.mmap(file.fileno(), 4096)
+
+    def set(self, on):
+        self.header[STOP_FLAG:STOP_FLAG + 4] = struct.pack("<I", 0 if on else 1)
+
+    def events(self):
+        return struct.unpack_from("<Q", self.header, 48)[0]
+
+
+def transformer():
+    layers = tf.keras.layers
+    tokens = layers.Input((LENGTH,), dtype="int32")
+    x = layers.Embedding(WORDS, WIDTH)(tokens)
+    for _ in range(BLOCKS):
+        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(x, x))
+        x = layers.LayerNormalization()(x + layers.Dense(WIDTH)(layers.Dense(4 * WIDTH, activation="gelu")(x)))
+    return tf.keras.Model(tokens, layers.Dense(WORDS)(x))
+
+
+def training_step(eager):
+    model, optimizer = transformer(), tf.keras.optimizers.Adam()
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    text = np.random.default_rng(0).integers(0, WORDS, (BATCH, LENGTH + 1))
+    x, y = tf.constant(text[:, :-1]), tf.constant(text[:, 1:])
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        return loss
+
+    return step if eager else tf.function(step)
+
+
+def block_ms(step, steps):
+    began = time.perf_counter()
+    for _ in range(steps):
+        loss = step()
+    loss.numpy()
+    return (time.perf_counter() - began) / steps * 1e3
+
+
+def interval(values, rounds=2000):
+    """95 % interval of the median, by drawing again."""
+    medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(rounds))
+    return medians[int(0.025 * rounds)], medians[int(0.975 * rounds)]
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--pairs", type=int, default=30)
+    arguments.add_argument("--steps", type=int, default=20)
+    arguments.add_argument("--profiler", type=int, default=0, help="blocks under TensorFlow's profiler")
+    arguments.add_argument("--eager", action="store_true")
+    asked = arguments.parse_args()
+    step = training_step(asked.eager)
+    block_ms(step, 5 if asked.eager else 20)
+    recorder = Recorder()
+    before, pairs = recorder.events(), []
+    for i in range(asked.pairs):
+        order = (False, True) if i % 2 == 0 else (True, False)
+        times = {}
+        for on in order:
+            recorder.set(on)
+            times[on] = block_ms(step, asked.steps)
+        pairs.append((times[False], times[True]))
+    events = (recorder.events() - before) / (asked.pairs * asked.steps)
+    recorder.set(False)
+    profiled = []
+    for _ in range(asked.profiler):
+        with tempfile.TemporaryDirectory() as folder:
+            tf.profiler.experimental.start(folder)
+            profiled.append(block_ms(step, asked.steps))
+            tf.profiler.experimental.stop()
+    ratios = [recorded / plain for plain, recorded in pairs]
+    low, high = interval(ratios)
+    plain = statistics.median(p for p, _ in pairs)
+    print(json.dumps({
+        "tensorflow": tf.__version__, "device": "GPU" if tf.config.list_physical_devices("GPU") else "CPU",
+        "mode": "eager" if asked.eager else "function", "events_per_step": round(events), "plain_ms": round(plain, 3),
+        "recorded_ms": round(statistics.median(r for _, r in pairs), 3),
+        "overhead_percent": round(100 * (statistics.median(ratios) - 1), 2),
+        "overhead_interval_percent": [round(100 * (low - 1), 2), round(100 * (high - 1), 2)],
+        "profiler_ms": [round(ms, 3) for ms in profiled],
+        "profiler_percent": round(100 * (statistics.median(profiled) / plain - 1), 1) if profiled else None}))
+
+
+if __name__ == "__main__":
+    main()
