@@ -57,6 +57,8 @@ bool watch(const Watch& entry);
 // Name of a network layer, "block.0.attention/Linear", by the address of its Python object. forget_labels() makes stacks already
 // seen take it up.
 void name_object(std::uint64_t object, const char* name);
+// A handle for a name that belongs to no object. 0 if there is no room.
+std::uint32_t keep_layer(const char* name);
 // The name behind Snapshot::layer. Stays valid.
 const char* layer_text(std::uint32_t layer);
 void forget_labels();

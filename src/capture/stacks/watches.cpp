@@ -95,6 +95,8 @@ void name_object(std::uint64_t object, const char* name) {
   if (const std::uint32_t handle = keep_name(name != nullptr ? name : "")) g_objects.put(object_key(object), {{handle}});
 }
 
+std::uint32_t keep_layer(const char* name) { return keep_name(name); }
+
 const char* layer_text(std::uint32_t layer) {
   return layer != 0 && layer < kNameBytes / 8 ? g_names + std::size_t{layer} * 8 : "";
 }

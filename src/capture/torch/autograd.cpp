@@ -35,9 +35,14 @@ std::atomic<std::uint64_t> g_turn_count{0};
 std::atomic<const void*> g_forward_thread{nullptr};
 std::atomic<bool> g_several_threads{false};  // numbers are per thread: with several forward threads they mean nothing
 
-// Offset of Node::sequence_nr_: behind the vtable pointer and std::enable_shared_from_this. Unchanged since 1.5.
-constexpr std::uint64_t kSequenceOffset = 24;
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};  // AccumulateGrad
+
+// Node::sequence_nr_ lies behind what counts the node's owners: a std::weak_ptr to itself up to 2.14 (or an empty one), one word of
+// counts, which is never either of these, from then on.
+std::uint64_t number_of(std::uint64_t node) {
+  const std::uint64_t owners = peek<std::uint64_t>(node + 8);
+  return peek<std::uint64_t>(node + (owners == node || owners == 0 ? 24 : 16));
+}
 
 std::uint32_t layer_of(std::uint64_t number) {
   const std::uint64_t count = g_turn_count.load(std::memory_order_acquire);
@@ -114,8 +119,8 @@ Backward current_node() {
   const Evaluation& now = t_evaluation;
   if (now.frame == nullptr || static_cast<const char*>(__builtin_frame_address(0)) >= now.frame) return {};
   const auto node = reinterpret_cast<std::uint64_t>(now.node);
-  if (!readable(node, kSequenceOffset + 8)) return {true, 0};
-  return {true, op_of(peek<std::uint64_t>(node), layer_of(peek<std::uint64_t>(node + kSequenceOffset)))};
+  if (!readable(node, 32)) return {true, 0};
+  return {true, op_of(peek<std::uint64_t>(node), layer_of(number_of(node)))};
 }
 
 }  // namespace vramscope::capture::torch

@@ -38,20 +38,23 @@ void begin_step() {
 
 }  // namespace
 
-Phase follow(const stacks::Snapshot& stack, bool inside_backward) {
+Progress follow(const stacks::Snapshot& stack, bool inside_backward) {
   if (inside_backward) {
     enter(Phase::backward);
-    return Phase::backward;
+    return {Phase::backward};
   }
   const void* loop = g_loop_thread.load(std::memory_order_relaxed);
   if (loop == nullptr && stack.phase == Phase::forward && g_loop_thread.compare_exchange_strong(loop, &t_me)) loop = &t_me;
-  if (loop != &t_me) return stack.phase;
+  if (loop != &t_me) return {stack.phase};
   Phase phase = stack.phase;
   const bool between = g_step_state.load(std::memory_order_relaxed) == kBetween;
-  if (between && phase == Phase::none) phase = Phase::input;  // the loop fetches the next batch
+  const bool after_forward = !between && g_phase.load(std::memory_order_relaxed) == static_cast<std::uint8_t>(Phase::forward);
+  const bool loop_computes = phase == Phase::none && after_forward;
+  if (phase == Phase::none && between) phase = Phase::input;  // the loop fetches the next batch
+  if (loop_computes) phase = Phase::forward;
   if (between && (phase == Phase::input || phase == Phase::forward)) begin_step();
   if (phase != Phase::none) enter(phase);
-  return phase;
+  return {phase, loop_computes};
 }
 
 }  // namespace vramscope::capture::torch

@@ -5,8 +5,12 @@
 
 namespace vramscope::capture::torch {
 
-// The phase in which the calling thread allocates right now, after what its stack says. Marks phases and steps of the process as
-// they are entered.
-stacks::Phase follow(const stacks::Snapshot& stack, bool inside_backward);
+struct Progress {
+  stacks::Phase phase = stacks::Phase::none;
+  bool loop_computes = false;  // the training loop itself computes, outside of all layers: a loss, a metric
+};
+
+// Where the calling thread is when it allocates, after what its stack says. Marks phases and steps of the process as they are entered.
+Progress follow(const stacks::Snapshot& stack, bool inside_backward);
 
 }  // namespace vramscope::capture::torch

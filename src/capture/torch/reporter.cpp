@@ -93,13 +93,17 @@ void describe(const Library& real, record::AllocEvent& event) {
   event.stack = stack.id;
   event.op = stack.op;
   const Backward backward = current_node();
-  const Phase phase = follow(stack, backward.inside);
+  const Progress now = follow(stack, backward.inside);
   if (backward.inside) {
     if (stack.layer == 0) event.op = backward.op;  // else the forward pass runs again in there
-  } else if (phase == Phase::forward && stack.layer != 0) {
+  } else if (now.phase == Phase::forward && stack.layer != 0) {
     note_forward(real, stack.layer);
+  } else if (now.loop_computes && stack.op == 0) {
+    static constexpr const char* kLoop = "(training loop)/forward";
+    event.op = record::intern(kLoop);
+    note_forward(real, stacks::keep_layer(kLoop));
   }
-  event.region = phase_text(phase);
+  event.region = phase_text(now.phase);
 }
 
 void on_alloc(const Library& real, const Device& device, std::uint8_t pool, std::uint64_t address, std::uint64_t bytes) {

@@ -1,0 +1,92 @@
+"""Steps, gradients and optimizer state: one call before and one after each optimizer step."""
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import emit, torch_frames, torch_names, torch_tags, training
+
+_TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is made in the first steps and stays; later looks find what moved
+
+
+class _Known:
+    """What is kept about one optimizer."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.steps = 0
+        self.parameters = 0
+        self.gradients: Optional[torch_tags.Gradients] = None
+        self.names: Dict[int, Tuple[str, str]] = {}
+
+    def refresh(self, optimizer: Any) -> None:
+        """Anew where parameters were added (unfreezing)."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if self.gradients is not None and len(parameters) == self.parameters:
+            return
+        self.parameters = len(parameters)
+        names: List[Tuple[str, str]] = [
+            torch_names.parameter_names.get(id(p), (f"parameter {i}", "")) for i, p in enumerate(parameters)]
+        self.names = {id(p): name for p, name in zip(parameters, names)}
+        self.gradients = torch_tags.Gradients(parameters, names)
+
+
+_known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
+_steps = itertools.count(1)
+_main: Optional["weakref.ref[Any]"] = None      # the optimizer whose steps are the program's steps: the first one
+
+
+def install(torch: Any) -> None:
+    optimizer = sys.modules["torch.optim.optimizer"]        # torch.optim hides it
+    if hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
+        optimizer.register_optimizer_step_pre_hook(_before)
+        optimizer.register_optimizer_step_post_hook(_after)
+
+
+def _compiling() -> bool:
+    return torch_names._compiling()
+
+
+def _before(optimizer: Any, args: Any, kwargs: Any) -> None:
+    if not _compiling():
+        emit.quietly(lambda: _tag_gradients(optimizer))
+
+
+def _after(optimizer: Any, args: Any, kwargs: Any) -> None:
+    if not _compiling():
+        emit.quietly(lambda: _step_done(optimizer))
+
+
+def _tag_gradients(optimizer: Any) -> None:
+    known = _known.get(optimizer)
+    if known is None:
+        known = _known[optimizer] = _Known(optimizer)
+    known.refresh(optimizer)
+    if known.gradients is not None:
+        known.gradients.tag()
+
+
+def _step_done(optimizer: Any) -> None:
+    global _main
+    known = _known.get(optimizer)
+    if known is None:
+        return
+    known.steps += 1
+    if known.steps in _TAG_STATE_AT:
+        tag_state(optimizer, known.names)
+    if _main is None or _main() is None:
+        _main = weakref.ref(optimizer)
+    if _main() is optimizer and not training.inside_loop():
+        library = torch_frames.library_loaded
+        if library is not None:
+            library.vramscope_step_done(ctypes.c_int64(next(_steps)))
+    torch_names.after_step()
+
+
+def tag_state(optimizer: Any, names: Dict[int, Tuple[str, str]]) -> None:
+    torch_tags.tag_tensors(torch_tags.state_of(optimizer, names), "optimizer_state")
+    parameters = [(names.get(id(p), ("", ""))[0] or "parameter", names.get(id(p), ("", ""))[1], p)
+                  for group in optimizer.param_groups for p in group["params"]]
+    torch_tags.tag_tensors(parameters, "parameter")
