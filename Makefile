@@ -13,6 +13,11 @@ export CCACHE_NOHASHDIR := 1
 stamps := .cache/stamps
 python := .venv/bin/python
 venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216
+# TORCH=0 leaves PyTorch out: its packages are 3 GB to fetch.
+ifneq ($(TORCH),0)
+venvs += $(stamps)/venv-torch
+endif
+export TORCH
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help

@@ -13,12 +13,14 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import emit, torch_frames, torch_tags, wrapping
 
 _IDLE_CALLS = 20_000            # so many calls of modules that have a name: nobody new will come
+_QUIET_STEPS = 4
 
 _torch: Any = None
 _handle: Any = None             # of the global hook, while it is in place
 _idle = 0
 _named: Dict[int, "weakref.ref[Any]"] = {}
 _unnamed_seen = 0
+_quiet_steps = 0
 parameter_names: Dict[int, Tuple[str, str]] = {}     # id(parameter) -> its path, the layer that owns it
 
 
@@ -115,18 +117,20 @@ def begin_first_step() -> None:
 
 
 def after_step() -> None:
-    """Looks at modules again if one without a name was met; stops looking if not."""
-    global _unnamed_seen
+    """Looks at modules again if one without a name was met; stops looking after a few steps without one."""
+    global _unnamed_seen, _quiet_steps
     library = torch_frames.library()
     if library is None:
         return
     seen = library.vramscope_unnamed_layers()
     if seen != _unnamed_seen:
-        _unnamed_seen = seen
+        _unnamed_seen, _quiet_steps = seen, 0
         if not _compiled:
             arm()
     elif _handle is not None:
-        disarm()
+        _quiet_steps += 1       # several optimizers may step before the model without a name is called again
+        if _quiet_steps >= _QUIET_STEPS:
+            disarm()
 
 
 _compiled = False

@@ -37,8 +37,8 @@ std::atomic<bool> g_several_threads{false};  // numbers are per thread: with sev
 
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};  // AccumulateGrad
 
-// Node::sequence_nr_ lies behind what counts the node's owners: a std::weak_ptr to itself up to 2.14 (or an empty one), one word of
-// counts, which is never either of these, from then on.
+// Node::sequence_nr_ lies behind what counts the node's owners: a std::weak_ptr to itself up to 2.14 (or an empty one), one word
+// of counts, which is never either of these, from then on.
 std::uint64_t number_of(std::uint64_t node) {
   const std::uint64_t owners = peek<std::uint64_t>(node + 8);
   return peek<std::uint64_t>(node + (owners == node || owners == 0 ? 24 : 16));

@@ -10,7 +10,8 @@ struct Progress {
   bool loop_computes = false;  // the training loop itself computes, outside of all layers: a loss, a metric
 };
 
-// Where the calling thread is when it allocates, after what its stack says. Marks phases and steps of the process as they are entered.
+// Where the calling thread is when it allocates, after what its stack says. Marks phases and steps of the process as they are
+// entered.
 Progress follow(const stacks::Snapshot& stack, bool inside_backward);
 
 }  // namespace vramscope::capture::torch

@@ -1,0 +1,168 @@
+"""What was recorded of a PyTorch program equals what PyTorch and the program itself say."""
+import collections
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+WORKLOAD = HERE / "workload.py"
+
+
+def between(events, begin, end):
+    at = {e["name"]: i for i, e in enumerate(events) if e["event"] == "mark" and e["kind"] == "scope"}
+    return events[at[begin] + 1:at[end]]
+
+
+def memory_events(events):
+    """(address, signed bytes) in order."""
+    return [[e["address"], e["granted"] if e["event"] == "alloc" else -e["granted"]] for e in events if e["event"] in ("alloc", "free")]
+
+
+def test_events_equal_the_profilers_one_by_one(record):
+    recording = record("profiled")
+    theirs = [[address, size] for address, size, _ in recording.said["events"]]
+    assert len(theirs) > 1000
+    ours = memory_events(between(recording.events(), "begin", "end"))
+    # The profiler starts a little before the first mark and stops a little after the last one.
+    start = next(i for i in range(50) if theirs[i:i + 20] == ours[:20])
+    assert theirs[start:start + len(ours)] == ours
+    assert len(theirs) - len(ours) < 50
+
+
+def test_the_profiler_gets_the_same_events_as_without_us(record, run, torch_python):
+    alone = run([torch_python, WORKLOAD, "profiled"], env={**os.environ, "PYTHONPATH": str(HERE.parents[1] / "python")})
+    without = json.loads(alone.stdout.splitlines()[-1])["events"]
+    recorded = record("profiled").said["events"]
+    assert [size for _, size, _ in without] == [size for _, size, _ in recorded]
+
+
+def test_totals_follow_pytorchs_own(record):
+    """PyTorch tells its running total with each event; ours is the same at each of them."""
+    recording = record("profiled")
+    window = between(recording.events(), "begin", "end")
+    ours = memory_events(window)
+    theirs = recording.said["events"]
+    start = next(i for i in range(50) if [e[:2] for e in theirs[i:i + 20]] == ours[:20])
+    live = theirs[start][2] - theirs[start][1]
+    for (_, size), (_, _, total) in zip(ours, theirs[start:]):
+        live += size
+        assert live == total
+
+
+def frame_of(text):
+    """"Net.forward /x/net.py:7" -> what traceback calls it."""
+    function, _, place = text.partition(" ")
+    file, _, line = place.rpartition(":")
+    return [file, int(line), function.rpartition(".")[2]]
+
+
+def test_stacks_equal_traceback(record):
+    recording = record("stacks")
+    expected = {int(size): stack for size, stack in recording.said["stacks"].items()}
+    seen = 0
+    for event in recording.events():
+        if event["event"] != "alloc" or event["requested"] not in expected:
+            continue
+        seen += 1
+        assert [frame_of(text) for text in event["stack"]] == expected[event["requested"]]
+    assert seen == len(expected) == 500
+
+
+def test_no_stacks_when_not_wanted_but_labels(record):
+    events = record("layers", options=["--stacks", "none"]).events()
+    allocs = [e for e in events if e["event"] == "alloc"]
+    assert not any(e["stack"] for e in allocs)
+    assert any(e["op"] == "blocks.1.mlp.0/Linear" for e in allocs)
+
+
+def layer_of(event):
+    return event["op"].rpartition("/")[0]
+
+
+def test_forward_blocks_belong_to_the_layer_that_made_them(record):
+    recording = record("layers")
+    events = recording.events()
+    # What a layer returned was the newest block at that address when it returned: read both lists side by side.
+    allocs = collections.defaultdict(list)
+    for event in events:
+        if event["event"] == "alloc" and event["region"] == "forward":
+            allocs[event["address"]].append(layer_of(event))
+    wrong = [(name, address, allocs[address]) for _, name, address in recording.said["made"] if name not in allocs[address]]
+    assert len(recording.said["made"]) == 3 * (1 + 3 * 4 + 1)
+    assert not wrong
+
+
+def test_backward_blocks_belong_to_the_layer_whose_gradient_they_are(record):
+    events = record("layers").events()
+    layers = collections.defaultdict(set)
+    for event in events:
+        if event["event"] == "alloc" and event["region"] == "backward" and "/" in event["op"]:
+            layer, _, node = event["op"].rpartition("/")
+            layers[node].add(layer)
+    assert layers["GeluBackward0"] == {f"blocks.{i}.mlp.1" for i in range(3)}
+    assert layers["NativeLayerNormBackward0"] == {f"blocks.{i}.norm" for i in range(3)}
+    assert layers["EmbeddingBackward0"] == {"embed"}
+    assert layers["AddmmBackward0"] == {"head"} | {f"blocks.{i}.mlp.{j}" for i in range(3) for j in (0, 2)}
+    assert layers["LogSoftmaxBackward0"] == {"(training loop)"}
+
+
+def test_tags_tell_what_lives_where(record):
+    recording = record("tags")
+    told = collections.defaultdict(lambda: collections.defaultdict(set))
+    for event in recording.events():
+        if event["event"] == "tag":
+            told[event["category"]][event["name"]].add(event["address"])
+    for category, places in recording.said.items():
+        assert len(places) >= 15
+        for name, address in places.items():
+            assert address in told[category][name], (category, name)
+
+
+def test_steps_and_phases(record):
+    events = record("loader").events()
+    steps = [(e["edge"], e["number"]) for e in events if e["event"] == "mark" and e["kind"] == "step"]
+    assert steps[:8] == [(edge, number) for number in (1, 2, 3, 4) for edge in ("begin", "end")]
+    phases = [e["name"] for e in events if e["event"] == "mark" and e["kind"] == "phase" and e["edge"] == "begin"]
+    inside = phases[phases.index("forward"):]
+    # Plain SGD allocates nothing, so that its phase does not show.
+    assert inside[:8] == ["forward", "backward", "input", "forward", "backward", "input", "forward", "backward"]
+    regions = {e["region"] for e in events if e["event"] == "alloc"}
+    assert {"input", "forward", "backward"} <= regions
+
+
+@pytest.mark.parametrize("kind", ["reentrant", "other"])
+def test_recomputation_is_told_apart(record, kind):
+    events = record("checkpoint", kind).events()
+    again = [e for e in events if e["event"] == "alloc" and e["op"].endswith("/recomputation")]
+    assert {layer_of(e) for e in again} >= {f"blocks.{i}.mlp.0" for i in range(3)}
+    assert {e["region"] for e in again} == {"backward"}
+
+
+def test_out_of_memory_is_recorded(record):
+    recording = record("oom")
+    assert recording.said["error"]
+    ooms = [e for e in recording.events() if e["event"] == "oom"]
+    assert [e["requested"] for e in ooms] == [4 << 50]
+    assert ooms[0]["final"] is True
+    assert ooms[0]["stack"][0].startswith("case_oom ")
+
+
+def test_compiled_models_do_not_break(record, run, torch_python):
+    recording = record("compile", timeout=600)
+    alone = json.loads(run([torch_python, WORKLOAD, "compile"], timeout=600, env=dict(os.environ)).stdout.splitlines()[-1])
+    assert recording.said == alone
+    assert "vramscope:" not in recording.stderr
+
+
+def test_a_model_that_comes_later_gets_its_names(record):
+    events = record("gan").events()
+    # Width 48 belongs to the second model: its embedding makes 8 * 16 * 48 floats.
+    late = [e["op"] for e in events if e["event"] == "alloc" and e["requested"] == 8 * 16 * 48 * 4 and e["region"] == "forward"]
+    assert "embed/Embedding" in late[len(late) // 2:]
+
+
+def test_settings(record):
+    settings = {e["key"]: e["value"] for e in record("loader").events() if e["event"] == "setting"}
+    assert settings["torch.version"].startswith("2.")

@@ -1,0 +1,204 @@
+"""Small PyTorch programs that say what is true about themselves: each prints one line of JSON.
+
+    python workload.py CASE
+"""
+import json
+import sys
+import traceback
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        return x + self.mlp(self.norm(x))
+
+
+class Net(nn.Module):
+    def __init__(self, width=32, blocks=3, checkpoint=False):
+        super().__init__()
+        self.embed = nn.Embedding(100, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
+        self.head = nn.Linear(width, 100)
+        self.checkpoint = checkpoint
+
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            if self.checkpoint:
+                x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=self.checkpoint == "reentrant")
+            else:
+                x = block(x)
+        return self.head(x)
+
+
+def train(net, steps, after_step=None):
+    optimizer = torch.optim.AdamW(net.parameters())
+    for step in range(steps):
+        x, y = torch.randint(0, 100, (8, 16)), torch.randint(0, 100, (8, 16))
+        loss = nn.functional.cross_entropy(net(x).flatten(0, 1), y.flatten())
+        loss.backward()
+        optimizer.step()
+        if after_step is not None:
+            after_step(step, optimizer)
+        optimizer.zero_grad()
+    return optimizer
+
+
+def storages(tensors):
+    return {name: tensor.untyped_storage().data_ptr() for name, tensor in tensors}
+
+
+def case_profiled():
+    """Training under PyTorch's own profiler: its memory events, one by one."""
+    import vramscope
+    torch.set_num_threads(1)
+    net = Net()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+        vramscope.mark("begin")
+        train(net, 3)
+        vramscope.mark("end")
+    events = []
+
+    def visit(node):
+        if "Allocation" in str(node.typed[0]):
+            extra = node.extra_fields
+            events.append([node.start_time_ns, extra.ptr, extra.alloc_size, extra.total_allocated])
+        for child in node.children:
+            visit(child)
+    for root in profiler.profiler.kineto_results.experimental_event_tree():
+        visit(root)
+    events.sort(key=lambda event: event[0])
+    return {"events": [event[1:] for event in events]}
+
+
+def case_layers():
+    """For each layer the addresses of what it made in forward and of the gradients it made in backward."""
+    net = Net()
+    made = []
+
+    def after_forward(name):
+        def hook(module, inputs, output):
+            made.append(["forward", name, output.untyped_storage().data_ptr()])
+        return hook
+
+    for name, module in net.named_modules():
+        if name and not list(module.children()):
+            module.register_forward_hook(after_forward(name))
+    train(net, 3)
+    return {"made": made}
+
+
+def case_tags():
+    """Where parameters, gradients and optimizer state lie after the second step."""
+    net, found = Net(), {}
+
+    def after_step(step, optimizer):
+        if step == 1:
+            found["parameter"] = storages(net.named_parameters())
+            found["gradient"] = storages((name, p.grad) for name, p in net.named_parameters())
+            names = {p: name for name, p in net.named_parameters()}
+            found["optimizer_state"] = storages((f"{names[p]}.{key}", value) for p, state in optimizer.state.items()
+                                                for key, value in state.items())
+    train(net, 4, after_step)
+    return found
+
+
+def case_checkpoint(kind):
+    import torch.utils.checkpoint
+    train(Net(checkpoint=kind), 3)
+    return {}
+
+
+def case_oom():
+    try:
+        torch.empty(1 << 50)
+    except RuntimeError as error:
+        return {"error": str(error)}
+    return {}
+
+
+def case_stacks():
+    """Allocations of sizes that nothing else has, each with the stack as Python sees it."""
+    import random
+    numbers = random.Random(5)
+    taken = {}
+
+    class Maker(nn.Module):
+        def forward(self, depth):
+            return go(depth)
+
+    maker = Maker()
+
+    def plain(depth):
+        return go(depth)
+
+    def listed(depth):
+        return [go(depth) for _ in range(1)]
+
+    def go(depth):
+        if depth == 0:
+            size = 1_000_003 + 16 * len(taken)
+            stack, kept = traceback.extract_stack(), torch.empty(size, dtype=torch.uint8)
+            taken[size] = [[frame.filename, frame.lineno, frame.name] for frame in reversed(stack)]
+            return kept
+        return numbers.choice((plain, listed, maker))(depth - 1)
+
+    for _ in range(500):
+        go(numbers.randrange(1, 10))
+    return {"stacks": taken}
+
+
+def case_compile():
+    torch._dynamo.config.suppress_errors = False
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(len(list(graph.graph.nodes)))
+        return graph.forward
+
+    net = torch.compile(Net(), backend=backend)
+    train(net, 4)
+    function = Net()
+    function.compile(backend=backend)
+    train(function, 3)
+    counters = torch._dynamo.utils.counters
+    return {"graphs": len(graphs), "breaks": sum(counters["graph_break"].values()), "recompiles": sum(counters["recompiles"].values())}
+
+
+def case_loader():
+    data = torch.utils.data.TensorDataset(torch.randint(0, 100, (32, 16)), torch.randint(0, 100, (32, 16)))
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in torch.utils.data.DataLoader(data, batch_size=8):
+        nn.functional.cross_entropy(net(x).flatten(0, 1), y.flatten()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {}
+
+
+def case_gan():
+    """Two models, two optimizers, the second model not called before the second step."""
+    one, other = Net(width=16), Net(width=48)
+    first, second = torch.optim.SGD(one.parameters(), lr=0.1), torch.optim.SGD(other.parameters(), lr=0.1)
+    x = torch.randint(0, 100, (8, 16))
+    for step in range(6):
+        one(x).mean().backward()
+        first.step()
+        if step:
+            other(x).mean().backward()
+            second.step()
+    return {}
+
+
+if __name__ == "__main__":
+    said = globals()["case_" + sys.argv[1]](*sys.argv[2:])
+    print(json.dumps(said))
