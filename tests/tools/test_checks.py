@@ -94,3 +94,14 @@ def test_schema_check_refuses_a_stale_file(tmp_path, root):
     header = tmp_path / "src/trace/gen/schema.h"
     header.write_text(header.read_text() + "// edited by hand\n")
     assert tool(tmp_path, "gen_schema", "--check").returncode == 1
+
+
+def test_hook_check_refuses_a_stale_page(tmp_path, root):
+    for part in ("tools/gen_hooks.py", "src/capture/cuda/hooks.inc", "docs/dev/hooks.md"):
+        tree(tmp_path, {part: (root / part).read_text()})
+    assert tool(tmp_path, "gen_hooks", "--check").returncode == 0
+    table = tmp_path / "src/capture/cuda/hooks.inc"
+    table.write_text(table.read_text().replace("cuMemAlloc_v2, cuMemAlloc, 3020", "cuMemAlloc_v2, cuMemAlloc, 4000"))
+    assert tool(tmp_path, "gen_hooks", "--check").returncode == 1
+    table.write_text("VS_HOOK(cuBroken)\n")
+    assert "not a row" in tool(tmp_path, "gen_hooks", "--check").stderr
