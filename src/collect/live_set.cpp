@@ -20,32 +20,35 @@ void LivePool::alloc(std::uint64_t address, const LiveBlock& block) {
 bool LivePool::free(std::uint64_t address) {
   ++account_.frees;
   const auto entry = blocks_.find(address);
-  can_cancel_ = entry != blocks_.end();
-  if (!can_cancel_) {
+  if (entry == blocks_.end()) {
     ++account_.unmatched_frees;
     return false;
   }
-  last_freed_ = address;
-  last_freed_block_ = entry->second;
+  if (recent_frees_.size() < kRecentFrees) recent_frees_.emplace_back();
+  recent_frees_[next_free_++ % kRecentFrees] = {address, entry->second};
   account_.live -= std::min(account_.live, entry->second.granted);
   blocks_.erase(entry);
   return true;
 }
 
 const LiveBlock* LivePool::cancel_free(std::uint64_t address) {
-  if (!can_cancel_ || address != last_freed_) return nullptr;
-  can_cancel_ = false;
-  ++account_.cancelled_frees;
-  --account_.frees;
-  blocks_[address] = last_freed_block_;
-  account_.live += last_freed_block_.granted;
-  account_.peak = std::max(account_.peak, account_.live);
-  return &last_freed_block_;
+  for (std::size_t back = 1; back <= recent_frees_.size(); ++back) {
+    Freed& freed = recent_frees_[(next_free_ - back) % kRecentFrees];
+    if (freed.address != address) continue;
+    freed.address = 0;
+    ++account_.cancelled_frees;
+    --account_.frees;
+    blocks_[address] = freed.block;
+    account_.live += freed.block.granted;
+    account_.peak = std::max(account_.peak, account_.live);
+    return &freed.block;
+  }
+  return nullptr;
 }
 
 void LivePool::region(std::uint64_t address, std::uint64_t bytes, bool returned) {
   if (!returned) {
-    regions_[address] = bytes;
+    if (address != 0) regions_[address] = bytes;  // 0: how much the driver reserved, not where
     account_.regions += bytes;
   } else {
     regions_.erase(address);

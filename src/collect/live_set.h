@@ -59,9 +59,14 @@ class LivePool {
   tsl::robin_map<std::uint64_t, LiveBlock> blocks_;
   std::map<std::uint64_t, std::uint64_t> regions_;  // address -> bytes
   PoolAccount account_;
-  std::uint64_t last_freed_ = 0;
-  LiveBlock last_freed_block_;
-  bool can_cancel_ = false;
+  // A free is announced before the call and taken back after it; other threads free in between.
+  struct Freed {
+    std::uint64_t address = 0;
+    LiveBlock block;
+  };
+  static constexpr std::size_t kRecentFrees = 4096;
+  std::vector<Freed> recent_frees_;  // a ring
+  std::size_t next_free_ = 0;
 };
 
 }  // namespace vramscope::collect

@@ -50,10 +50,12 @@ def test_driver_totals_are_the_programs_own(record, way, program, scenario):
     assert summary["lost"] == 0
 
 
-def test_peak_of_one_kind_is_exact(record):
-    truth, summary = record("proc", "failures", FAKEGPU_FAIL="cuMemAlloc_v2:3:2,cuMemFree_v2:2:999")
-    assert summary["driver"]["peak_bytes"] == truth["linear"]["peak"]
-    assert summary["driver"]["allocs"] == truth["linear"]["allocs"] == 9
+def test_what_the_driver_refuses_did_not_happen(record):
+    truth, summary = record("proc", "failures", FAKEGPU_FAIL="cuMemAlloc_v2:3:2,cuMemFree_v2:2:999,cuMemFree_v2:5:999")
+    driver = summary["driver"]
+    assert truth["linear"]["refused"] == 1 and truth["linear"]["end"] == 2 << 20
+    assert driver["peak_bytes"] == truth["linear"]["peak"]
+    assert driver["end_bytes"] == truth["linear"]["end"]
 
 
 def test_addresses_and_other_processes_memory_are_not_memory(record):
