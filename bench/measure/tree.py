@@ -41,8 +41,8 @@ class Tree:
             yield {**os.environ, "LD_PRELOAD": str(self.library), "VRAMSCOPE_SPOOL": spool,
                    "VRAMSCOPE_SPOOL_LIMIT": str(spool_bytes), "VRAMSCOPE_CLOCK": "tsc"}
 
-    def events(self, pairs, names, environment=None, prefix=()):
+    def events(self, pairs, names, environment=None, prefix=(), pause_us=0):
         """What tf_events prints, and its stderr."""
-        command = [*prefix, str(self.tf_events), str(pairs), str(names)]
+        command = [*map(str, prefix), str(self.tf_events), str(pairs), str(names), str(pause_us)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return json.loads(done.stdout.splitlines()[-1]), done.stderr

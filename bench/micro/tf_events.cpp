@@ -1,6 +1,8 @@
 // Allocates and frees through the stand-in allocator, each time with an op, a region, a dtype and a shape, and prints as JSON
 // what one call costs. Run it plain and with the recorder preloaded: the difference is the cost of recording.
-//   tf_events PAIRS NAMES     NAMES = how many different op names and shapes take turns (NAMES >= PAIRS: each is new)
+//   tf_events PAIRS NAMES [PAUSE_US]
+// NAMES = how many different op names and shapes take turns (NAMES >= PAIRS: each is new). PAUSE_US = rest after each batch, so
+// that a collector keeps up as it does with a real program.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -64,6 +66,7 @@ long resident_kib() {
 int main(int argc, char** argv) {
   const std::size_t pairs = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000000;
   const std::size_t names = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 256;
+  const long pause_us = argc > 3 ? std::strtol(argv[3], nullptr, 10) : 0;
   const std::vector<Op> ops = make_ops(names);
   static tsl::BFCAllocator allocator;
   auto& annotation = tsl::profiler::ScopedMemoryDebugAnnotation::ThreadMemoryDebugAnnotation();
@@ -93,6 +96,10 @@ int main(int argc, char** argv) {
     alloc_ns = std::min(alloc_ns, (between - began) / kBatch);
     free_ns = std::min(free_ns, (ended - between) / kBatch);
     alloc_total += between - began;
+    if (pause_us > 0) {
+      const timespec pause{0, pause_us * 1000};
+      nanosleep(&pause, nullptr);
+    }
   }
   std::printf("{\"alloc_ns\": %.2f, \"free_ns\": %.2f, \"mean_alloc_ns\": %.2f, \"resident_kib\": %ld}\n", alloc_ns, free_ns,
               alloc_total / static_cast<double>((pairs + kBatch - 1) / kBatch * kBatch), resident_kib());
