@@ -38,6 +38,8 @@ def steps():
     pytest_count = r"=+ .*\b(passed|failed|error)\b.* in .*=+"
     return [
         Step("schema", tool("gen_schema", "--check")),
+        Step("rpc", tool("gen_rpc", "--check")),
+        Step("hooks", tool("gen_hooks", "--check")),
         Step("hooks", tool("gen_hooks", "--check")),
         Step("layers", tool("check_layers")),
         Step("text", tool("check_text")),
