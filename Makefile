@@ -58,8 +58,9 @@ build/CMakeCache.txt: CMakePresets.json | $(stamps)/packages
 ui_sources := $(wildcard ui/package.json)
 ifneq ($(ui_sources),)
 ui_sources += $(shell find ui/src -type f) $(wildcard ui/*.ts ui/*.js ui/*.json ui/*.html)
+# Not `npm ci`: it refuses a lock file that names only the packages of this platform.
 $(stamps)/ui-modules: ui/package-lock.json | $(stamps)/packages
-	@export PATH="$$(tools/setup.sh node):$$PATH" && tools/progress.sh "packages of the user interface" npm --prefix ui ci --no-audit --no-fund
+	@export PATH="$$(tools/setup.sh node):$$PATH" && tools/progress.sh "packages of the user interface" npm --prefix ui install --no-save --no-audit --no-fund
 	@touch $@
 
 $(stamps)/ui: $(ui_sources) $(stamps)/ui-modules
