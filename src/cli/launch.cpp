@@ -176,8 +176,6 @@ bool Launch::wait(std::uint64_t microseconds) {
 }
 
 void Launch::handle(const siginfo_t& info) {
-  // SI_KERNEL: from the terminal, to every process of the foreground group.
-  if (info.si_code == SI_KERNEL || info.si_pid == child_) return;
   for (int signal : kPassedOn)
     if (signal == info.si_signo && !whole_group_got(signal)) kill(child_, signal);
 }

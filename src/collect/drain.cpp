@@ -48,6 +48,7 @@ std::size_t Drain::pass(SpoolFile& spool, const Sink& sink) {
   const std::uint32_t count = spool.update();
   seen_.resize(std::max<std::size_t>(seen_.size(), count));
   std::size_t records = 0;
+  owned_ = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     SegmentHeader* segment = spool.segment(i);
     Seen& seen = seen_[i];
@@ -61,6 +62,8 @@ std::size_t Drain::pass(SpoolFile& spool, const Sink& sink) {
     } else if (state == SegmentState::reading) {  // a collector before us held it
       seen.held = true;
       ++held_;
+    } else {
+      ++owned_;
     }
     std::uint32_t thread = 0;
     if (copy_new(segment, seen, thread)) records += parse(thread, seen, sink);

@@ -28,6 +28,7 @@ class Drain {
   void reclaim(SpoolFile& spool, const std::function<bool(std::uint32_t)>& thread_lives);
 
   std::size_t held() const { return held_; }
+  std::size_t owned() const { return owned_; }  // by threads, at the last pass
   // Records that could not be made out. 0 unless something wrote into the spool that should not have.
   std::uint64_t damaged() const { return damaged_; }
 
@@ -45,6 +46,7 @@ class Drain {
   std::vector<Seen> seen_;
   std::vector<std::byte> copy_;
   std::size_t held_ = 0;
+  std::size_t owned_ = 0;
   std::uint64_t damaged_ = 0;
 };
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kFlushUs = 1'000'000;
 constexpr std::uint64_t kTotalsUs = 5'000'000;
 constexpr std::uint64_t kReclaimUs = 1'000'000;
+constexpr std::uint64_t kCrowdedReclaimUs = 10'000;
 
 std::string command_of(const spool::Header& header) {
   const std::size_t bytes = std::min<std::size_t>(header.command_bytes, sizeof header.command);
@@ -76,7 +77,9 @@ bool Session::poll(std::uint64_t now_us) {
   const std::size_t records = drain_.pass(spool_, [this](std::uint32_t thread, const spool::RecordHead& head,
                                                          std::span<const std::byte> record) { take(thread, head, record); });
   merger_.release(now_us, [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); });
-  if (now_us - last_reclaim_us_ >= kReclaimUs) {
+  // Where most segments belong to threads, some of these may be gone: short-lived threads must not use up the spool.
+  const bool crowded = drain_.owned() * 2 > spool_.segments();
+  if (now_us - last_reclaim_us_ >= (crowded ? kCrowdedReclaimUs : kReclaimUs)) {
     last_reclaim_us_ = now_us;
     drain_.reclaim(spool_, [this](std::uint32_t tid) { return proc::has_thread(pid_, tid); });
   }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -218,6 +219,11 @@ SegmentHeader* take_free(Control& control) {
   return nullptr;
 }
 
+void seal(Control& control, SegmentHeader* segment) {
+  segment->seal.store(control.header->seals.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  segment->state.store(SegmentState::sealed, std::memory_order_release);  // pairs with the collector's and the thief's CAS
+}
+
 SegmentHeader* take_oldest_sealed(Control& control) {
   const std::uint32_t count = control.header->segment_count.load(std::memory_order_acquire);
   for (int attempt = 0; attempt < 8; ++attempt) {
@@ -230,18 +236,59 @@ SegmentHeader* take_oldest_sealed(Control& control) {
     }
     if (oldest == nullptr) return nullptr;
     SegmentState expected = SegmentState::sealed;
-    if (oldest->state.compare_exchange_strong(expected, SegmentState::owned, std::memory_order_acquire)) {
-      control.header->lost[static_cast<std::size_t>(spool::Loss::overwritten)].fetch_add(oldest->records,
-                                                                                         std::memory_order_relaxed);
-      return oldest;
-    }
+    if (oldest->state.compare_exchange_strong(expected, SegmentState::owned, std::memory_order_acquire)) return oldest;
   }
   return nullptr;
 }
 
-void seal(Control& control, SegmentHeader* segment) {
-  segment->seal.store(control.header->seals.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-  segment->state.store(SegmentState::sealed, std::memory_order_release);  // pairs with the collector's and the thief's CAS
+bool is_definition(spool::RecordKind kind) { return kind >= spool::RecordKind::string; }
+
+// Bytes and number of the definitions in a segment.
+struct Definitions {
+  std::uint32_t bytes;
+  std::uint32_t records;
+};
+
+// Calls body(record, its length) for each definition up to `end`.
+template <typename Body>
+Definitions each_definition(SegmentHeader* segment, std::uint32_t end, Body body) {
+  auto* bytes = reinterpret_cast<std::byte*>(segment);
+  Definitions found{};
+  for (std::uint32_t at = sizeof(SegmentHeader); at < end;) {
+    const auto* head = reinterpret_cast<const spool::RecordHead*>(bytes + at);
+    const std::uint32_t length = head->slots * static_cast<std::uint32_t>(spool::kSlotBytes);
+    if (length == 0 || length > end - at) break;
+    at += length;
+    if (!is_definition(head->kind)) continue;
+    body(head, length);
+    found.bytes += length;
+    ++found.records;
+  }
+  return found;
+}
+
+// The oldest sealed segment whose events can be given up. A name is told once and needed for ever: definitions stay, and a
+// segment that is nearly full of them is left alone.
+SegmentHeader* take_for_overwriting(Control& control) {
+  constexpr int kAttempts = 16;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    SegmentHeader* segment = take_oldest_sealed(control);
+    if (segment == nullptr) return nullptr;
+    const Definitions kept = each_definition(segment, segment->committed.load(std::memory_order_relaxed),
+                                             [](const spool::RecordHead*, std::uint32_t) {});
+    const bool worth_it = kept.bytes <= spool::kSegmentBytes / 2;
+    if (!worth_it && attempt + 1 < kAttempts) {
+      seal(control, segment);
+      continue;
+    }
+    const spool::Loss detail = spool::Loss::overwritten;
+    control.header->lost[static_cast<std::size_t>(detail)].fetch_add(segment->records - kept.records, std::memory_order_relaxed);
+    if (worth_it) return segment;
+    control.header->lost[static_cast<std::size_t>(spool::Loss::names)].fetch_add(kept.records, std::memory_order_relaxed);
+    segment->committed.store(sizeof(SegmentHeader), std::memory_order_relaxed);
+    return segment;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -300,7 +347,9 @@ bool next_segment(Control& control) {
     if (growth == Growth::busy) syscall(SYS_sched_yield);
     segment = take_free(control);
   }
-  if (segment == nullptr) segment = take_oldest_sealed(control);
+  std::uint32_t old_end = 0;  // of what an overwritten segment held
+  if (segment == nullptr && (segment = take_for_overwriting(control)) != nullptr)
+    old_end = segment->committed.load(std::memory_order_relaxed);
   if (segment == nullptr) {
     control.header->lost[static_cast<std::size_t>(spool::Loss::no_segment)].fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -314,6 +363,13 @@ bool next_segment(Control& control) {
   segment->records = 0;
   thread.segment = reinterpret_cast<std::byte*>(segment);
   thread.cursor = sizeof(SegmentHeader);
+  if (old_end == 0) return true;
+  const Definitions kept = each_definition(segment, old_end, [&](const spool::RecordHead* record, std::uint32_t length) {
+    memmove(thread.segment + thread.cursor, record, length);  // never to a higher place: what comes next is still unread there
+    thread.cursor += length;
+  });
+  segment->records = kept.records;
+  segment->committed.store(thread.cursor, std::memory_order_release);
   return true;
 }
 

@@ -1,0 +1,108 @@
+"""Bad input: one clear line, exit code 2, never a crash, never an empty success."""
+import json
+import random
+import struct
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def trace(vramscope, producer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good")
+    subprocess.run([vramscope, "run", "-q", "-o", folder / "out", "--", producer, folder / "counters", "2", "3000"], check=True)
+    return next((folder / "out").glob("*.vram"))
+
+
+def refused(run, vramscope, *words):
+    done = run([vramscope, *words], code=2)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("vramscope: "), done.stderr
+    return lines[0]
+
+
+VERBS = [("summary",), ("summary", "--json"), ("dump",), ("dump", "--jsonl")]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_what_is_no_trace(run, vramscope, tmp_path, verb):
+    assert "no such file" in refused(run, vramscope, *verb, tmp_path / "absent")
+    assert "no trace in this folder" in refused(run, vramscope, *verb, tmp_path)
+    foreign = tmp_path / "foreign.vram"
+    for content in (b"", b"x", b"\x7fELF" + bytes(4000), b"PK\x03\x04" * 100, random.Random(1).randbytes(5000)):
+        foreign.write_bytes(content)
+        assert str(foreign) in refused(run, vramscope, *verb, foreign)
+
+
+def test_a_newer_version(run, vramscope, trace, tmp_path):
+    data = bytearray(trace.read_bytes())
+    newer = tmp_path / "newer.vram"
+    found = False
+    for offset in range(4, 16, 2):  # the major number is a 16-bit field of the file's head
+        if struct.unpack_from("<H", data, offset)[0] == 1:
+            struct.pack_into("<H", data, offset, 99)
+            found = True
+            break
+    assert found
+    newer.write_bytes(data)
+    line = refused(run, vramscope, "summary", newer)
+    assert "99" in line and "newer" in line
+
+
+def test_usage(run, vramscope):
+    for words in (["frobnicate"], ["summary"], ["summary", "--no-such-option", "x"], ["run", "--sample-hz", "-3", "--", "true"],
+                  ["run", "--spool-limit", "12parsecs", "--", "true"], ["run", "--stacks", "all", "--", "true"], ["completion", "tcsh"],
+                  ["recover", "/nonexistent"]):
+        refused(run, vramscope, *words)
+
+
+def test_no_verb_shows_the_help_and_fails(run, vramscope):
+    done = run([vramscope], code=2)
+    assert "Usage" in done.stderr
+    assert "Usage" in run([vramscope, "--help"]).stdout
+    for verb in ("run", "summary", "dump", "recover", "doctor", "completion"):
+        page = run([vramscope, verb, "--help"]).stdout
+        assert "Examples:" in page and f"vramscope {verb}" in page or verb == "completion"
+    assert run([vramscope, "--version"]).stdout.startswith("vramscope ")
+
+
+def test_truncated_traces_show_what_is_there(run, vramscope, trace, tmp_path):
+    data = trace.read_bytes()
+    whole = json.loads(run([vramscope, "summary", "--json", trace]).stdout)["events"]
+    cut = tmp_path / "cut.vram"
+    shown = 0
+    for share in (0.2, 0.5, 0.8, 0.99):
+        cut.write_bytes(data[:int(len(data) * share)])
+        done = subprocess.run([vramscope, "summary", "--json", cut], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 2)
+        if done.returncode == 0:
+            answer = json.loads(done.stdout)
+            assert answer["events"] <= whole and not answer["ended"] and answer["damage"]
+            shown += 1
+        else:
+            assert len(done.stderr.splitlines()) == 1
+    assert shown > 0
+    assert "damage" in run([vramscope, "summary", cut]).stdout
+
+
+def test_flipped_bits_never_crash(vramscope, trace, tmp_path):
+    data = trace.read_bytes()
+    draw = random.Random(4)
+    path = tmp_path / "flipped.vram"
+    for _ in range(60):
+        bad = bytearray(data)
+        for _ in range(draw.choice((1, 1, 3))):
+            bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+        path.write_bytes(bad)
+        for verb in (["summary"], ["dump", "--jsonl"]):
+            done = subprocess.run([vramscope, *verb, path], capture_output=True, timeout=60)
+            assert done.returncode in (0, 2), done.stderr
+            assert done.returncode == 0 or not done.stdout or verb[0] == "dump"
+
+
+def test_a_folder_of_foreign_spools(run, vramscope, tmp_path):
+    (tmp_path / "1-0.spool").write_bytes(b"nonsense" * 20000)
+    (tmp_path / "2-0.spool").write_bytes(b"")
+    done = run([vramscope, "recover", tmp_path], code=2)
+    assert len(done.stderr.splitlines()) == 2

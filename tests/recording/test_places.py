@@ -1,0 +1,87 @@
+"""Disks that are full, read-only or small: the program goes on, and one line says what is lost and what to do."""
+import json
+import subprocess
+
+import pytest
+
+from recording_support import Trace, check_blocks
+
+
+@pytest.fixture(scope="module")
+def with_mounts():
+    """with_mounts(script, ...) runs a shell script in a mount namespace of its own."""
+    for prefix in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
+        if subprocess.run([*prefix, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode == 0:
+            break
+    else:
+        pytest.skip("no mount namespaces here: neither root nor unprivileged user namespaces")
+
+    def call(script, *arguments):
+        return subprocess.run([*prefix, "sh", "-ec", script, "sh", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def one_line(text):
+    lines = [line for line in text.splitlines() if line.startswith("vramscope:")]
+    assert len(lines) == 1, text
+    return lines[0]
+
+
+def test_read_only_output(with_mounts, vramscope, tmp_path):
+    done = with_mounts('mkdir "$2"; mount -t tmpfs -o ro none "$2"; "$1" run -o "$2/x" -- sh -c "echo fine; exit 5"', vramscope, tmp_path / "ro")
+    assert (done.returncode, done.stdout) == (5, "fine\n")
+    line = one_line(done.stderr)
+    assert "nothing is recorded" in line and "-o" in line
+
+
+def test_read_only_home(with_mounts, vramscope, tmp_path):
+    done = with_mounts('mkdir "$2"; mount -t tmpfs -o ro none "$2"; cd "$2"; HOME="$2" "$1" run -- echo fine', vramscope, tmp_path / "home")
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "nothing is recorded" in one_line(done.stderr)
+
+
+def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
+    script = '''
+        mkdir "$2" "$5"; mount -t tmpfs -o size=100k none "$2"
+        "$1" run -q -o "$2" -- "$3" "$4" 4 100000 print
+        cp "$2"/*.vram "$5"/ || true
+    '''
+    done = with_mounts(script, vramscope, tmp_path / "small", producer, counters.path, tmp_path / "copy")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("vramscope:")]
+    assert lines and all("-o" in line or "cannot be written" in line for line in lines), done.stderr
+    assert len(lines) <= 2, done.stderr
+    trace = Trace(vramscope, next((tmp_path / "copy").glob("*.vram")))
+    assert trace.kind("alloc"), "what was written before is readable"
+
+
+def test_small_shared_memory(with_mounts, vramscope, producer, counters, tmp_path):
+    script = 'mount -t tmpfs -o size=64m none /dev/shm; "$1" run -q -o "$2" -- "$3" "$4" 4 30000 pause=2000 print'
+    done = with_mounts(script, vramscope, tmp_path / "out", producer, counters.path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    check_blocks(Trace(vramscope, next((tmp_path / "out").glob("*.vram"))), counters.read(4))
+
+
+def test_no_room_in_shared_memory_takes_a_disk(with_mounts, vramscope, producer, counters, tmp_path):
+    script = '''
+        mount -t tmpfs -o size=1m none /dev/shm
+        "$1" run -q -o "$2" -- sh -c 'echo $VRAMSCOPE_SPOOL; "$0" "$1" 2 20000' "$3" "$4"
+    '''
+    done = with_mounts(script, vramscope, tmp_path / "out", producer, counters.path)
+    assert done.returncode == 0 and done.stderr == ""
+    assert not done.stdout.startswith("/dev/shm")
+    check_blocks(Trace(vramscope, next((tmp_path / "out").glob("*.vram"))), counters.read(2))
+
+
+def test_no_place_at_all(with_mounts, vramscope, tmp_path):
+    script = 'for place in /dev/shm /var/tmp /tmp; do mount -t tmpfs -o ro none $place; done; TMPDIR= "$1" run -o "$2" -- echo fine'
+    done = with_mounts(script, vramscope, tmp_path / "out")
+    assert done.returncode == 0 and done.stdout == "fine\n"
+    assert "TMPDIR" in one_line(done.stderr) or "-o" in one_line(done.stderr)
+
+
+def test_doctor_speaks_of_a_small_shared_memory(with_mounts, vramscope):
+    done = with_mounts('mount -t tmpfs -o size=1m none /dev/shm; "$1" doctor --json', vramscope)
+    spool, = [each for each in json.loads(done.stdout)["findings"] if each["what"] == "spool"]
+    assert "shm-size" in spool["remedy"]
