@@ -10,8 +10,8 @@ namespace vramscope::analyze {
 
 using Bytes = std::uint64_t;
 
-// A point in the order of memory events: the state after the first `Moment` alloc and free events of the trace. 0 = nothing
-// happened yet. Order is the sequence number's; two moments can have the same time.
+// A point in the order of events: the state after the first `Moment` events of the trace. 0 = nothing happened yet. Order is the
+// sequence number's; two moments can have the same time.
 using Moment = std::uint64_t;
 
 // What blocks can be grouped by. The same words stand in --by, in the filter language and in the UI's address.
@@ -32,10 +32,9 @@ enum class By : std::uint8_t {
   region,
   name,
   known,
-  thread,
   device,
 };
-inline constexpr std::size_t kByCount = 18;
+inline constexpr std::size_t kByCount = 17;
 
 // A set of pools whose blocks may be added up: one level on one device, or one kind of host memory.
 struct Place {

@@ -1,0 +1,189 @@
+#include "analyze/attribute.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "analyze/lifetime.h"
+#include "analyze/op_names.h"
+#include "analyze/parallel.h"
+
+namespace vramscope::analyze {
+namespace {
+
+// What a thread was in the middle of, from `pos` on.
+struct Scope {
+  std::uint64_t pos = 0;
+  std::uint32_t layer = 0;
+  Stage stage = Stage::other;
+};
+using Timeline = std::vector<Scope>;
+
+// Layer and tape marks hold for their thread; phase marks for the whole process.
+class Scopes {
+ public:
+  Scopes(const Store& draft, NameTable& names) {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> layers;  // by thread
+    std::map<std::uint32_t, int> tapes;
+    std::vector<Stage> phases;
+    for (const auto& m : draft.marks) {
+      bool begin = m.row.edge == trace::MarkEdge::begin, end = m.row.edge == trace::MarkEdge::end;
+      if (m.row.kind == trace::MarkKind::phase) {
+        Stage stage = stage_from(draft.text(m.row.name));
+        if (begin) phases.push_back(stage);
+        if (end && !phases.empty()) phases.pop_back();
+        if (begin || end) process_.push_back({m.pos, 0, phases.empty() ? Stage::other : phases.back()});
+      } else if (m.row.kind == trace::MarkKind::layer || m.row.kind == trace::MarkKind::tape) {
+        auto& stack = layers[m.thread];
+        int& tape = tapes[m.thread];
+        if (m.row.kind == trace::MarkKind::tape) {
+          tape += begin ? 1 : end && tape > 0 ? -1 : 0;
+        } else if (begin) {
+          stack.push_back(names.id(draft.text(m.row.name)));
+        } else if (end && !stack.empty()) {
+          stack.pop_back();
+        }
+        thread_[m.thread].push_back({m.pos, stack.empty() ? 0 : stack.back(), tape > 0 ? Stage::backward : Stage::other});
+      }
+    }
+  }
+  const Timeline* of_thread(std::uint32_t thread) const {
+    auto it = thread_.find(thread);
+    return it == thread_.end() ? nullptr : &it->second;
+  }
+  const Timeline& process() const { return process_; }
+  bool any_thread() const { return !thread_.empty(); }
+
+  static Scope at(const Timeline& timeline, std::uint64_t pos) {
+    auto it = std::upper_bound(timeline.begin(), timeline.end(), pos, [](std::uint64_t p, const Scope& s) { return p < s.pos; });
+    return it == timeline.begin() ? Scope{} : *--it;
+  }
+
+ private:
+  tsl::robin_map<std::uint32_t, Timeline> thread_;
+  Timeline process_;
+};
+
+std::size_t step_of(std::span<const StepRow> steps, std::uint64_t pos) {
+  auto it = std::upper_bound(steps.begin(), steps.end(), pos, [](std::uint64_t p, const StepRow& s) { return p < s.begin; });
+  if (it == steps.begin() || pos >= (it - 1)->end) return steps.size();
+  return static_cast<std::size_t>(it - 1 - steps.begin());
+}
+
+constexpr std::size_t kBlock = 1u << 18;
+
+template <typename F>
+void each_block(const Columns& columns, unsigned threads, F&& f) {
+  parallel(threads, (columns.birth.size() + kBlock - 1) / kBlock,
+           [&](std::size_t b, unsigned) { f(b * kBlock, std::min(columns.birth.size(), (b + 1) * kBlock)); });
+}
+
+// Which block holds an address at a moment. Tags come in bursts; one look at the live set serves a burst.
+std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& draft, std::uint64_t& unmatched) {
+  std::map<std::uint32_t, const Stamped<trace::Tag>*> out;
+  constexpr std::uint64_t kBurst = 4096;
+  for (std::size_t i = 0; i < draft.tags.size();) {
+    std::uint64_t from = draft.tags[i].pos;
+    std::map<std::uint64_t, std::uint32_t> live;  // by address
+    auto holds = [&](std::uint32_t alloc) {
+      const Kind& kind = draft.kind_of(alloc);
+      return kind.pool < draft.words().pools.size() && draft.words().pools[kind.pool].level == trace::Level::tensor;
+    };
+    for_each_live(draft, from, [&](std::uint32_t alloc) {
+      if (holds(alloc)) live[draft.address[alloc]] = alloc;
+    });
+    std::uint64_t pos = from;
+    for (; i < draft.tags.size() && draft.tags[i].pos < from + kBurst; ++i) {
+      for (; pos < draft.tags[i].pos; ++pos) {
+        std::uint32_t ref = draft.ref[pos];
+        if (ref == kNone32 || !holds(ref >> 1)) continue;
+        if ((ref & 1) != 0)
+          live.erase(draft.address[ref >> 1]);
+        else
+          live[draft.address[ref >> 1]] = ref >> 1;
+      }
+      const trace::Tag& tag = draft.tags[i].row;
+      auto it = live.upper_bound(tag.address);
+      if (it == live.begin() || tag.address - (--it)->first >= std::max<std::uint64_t>(1, draft.kind_of(it->second).granted)) {
+        ++unmatched;
+        continue;
+      }
+      out[it->second] = &draft.tags[i];  // the newest word wins
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Attribution attribute(const Store& draft, const Columns& columns, NameTable& names, unsigned threads) {
+  Scopes scopes(draft, names);
+  auto steps = draft.steps;
+  // Where the backward pass of each step begins: the first block that says so.
+  std::vector<std::atomic<std::uint64_t>> backward(steps.size());
+  for (auto& b : backward) b = ~std::uint64_t{0};
+  auto stage_of = [&](std::uint64_t i, const Kind& kind, Scope& scope) {
+    const Timeline* timeline = scopes.any_thread() ? scopes.of_thread(columns.note[i]) : nullptr;
+    scope = timeline != nullptr ? Scopes::at(*timeline, columns.birth[i]) : Scope{};
+    auto stage = static_cast<Stage>(kind.stage);
+    if (stage == Stage::other) stage = scope.stage;
+    if (!scopes.process().empty() && (stage == Stage::other || stage == Stage::forward)) {
+      Stage process = Scopes::at(scopes.process(), columns.birth[i]).stage;
+      // The op names of an evaluation are those of the forward pass.
+      if (process != Stage::other && (stage == Stage::other || process == Stage::evaluate)) stage = process;
+    }
+    return stage;
+  };
+  if (!steps.empty())
+    each_block(columns, threads, [&](std::size_t from, std::size_t to) {
+      Scope scope;
+      for (std::size_t i = from; i < to; ++i) {
+        if (columns.birth[i] == kNone32 || stage_of(i, draft.kind_of(i), scope) != Stage::backward) continue;
+        std::size_t s = step_of(steps, columns.birth[i]);
+        if (s == steps.size()) continue;
+        std::uint64_t seen = backward[s].load(std::memory_order_relaxed);
+        while (columns.birth[i] < seen && !backward[s].compare_exchange_weak(seen, columns.birth[i], std::memory_order_relaxed)) {
+        }
+      }
+    });
+
+  each_block(columns, threads, [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      if (columns.birth[i] == kNone32) continue;
+      const Kind& kind = draft.kind_of(i);
+      Scope scope;
+      Stage stage = stage_of(i, kind, scope);
+      auto category = static_cast<trace::Category>(kind.category);
+      Known known = category == trace::Category::unknown ? Known::unknown : Known::named;
+      std::size_t s = step_of(steps, columns.birth[i]);
+      if (s < steps.size()) {
+        std::uint64_t turn = backward[s].load(std::memory_order_relaxed), death = columns.death[i];
+        bool ends_inside = columns.death[i] != kNone32 && death < steps[s].end;
+        bool before = columns.birth[i] < turn;
+        if (stage == Stage::other && turn != ~std::uint64_t{0}) stage = before ? Stage::forward : Stage::backward;
+        if (known == Known::unknown && ends_inside) {
+          known = Known::inferred;
+          category =
+              before && turn != ~std::uint64_t{0} && death > turn ? trace::Category::activation : trace::Category::temporary;
+        }
+      }
+      std::uint32_t layer = kind.layer != 0 ? kind.layer : scope.layer;
+      columns.note[i] = Note::of(layer, category, known, stage).bits;
+    }
+  });
+
+  Attribution out;
+  for (auto [alloc, tag] : resolve_tags(draft, out.unmatched)) {
+    Note old{columns.note[alloc]};
+    std::string_view layer = draft.text(tag->row.layer);
+    columns.note[alloc] =
+        Note::of(layer.empty() ? old.layer() : names.id(layer), tag->row.category, Known::told, old.stage()).bits;
+    out.tagged.push_back({alloc, static_cast<std::uint32_t>(tag->row.name)});
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,23 @@
+// Gives every block its layer, category and stage, each with the way it was known: told by a tag, named by the op, or inferred
+// from when it was born and died.
+#pragma once
+
+#include <vector>
+
+#include "analyze/scan.h"
+#include "analyze/step_marks.h"
+
+namespace vramscope::analyze {
+
+// What names alone say: fills layer, line, category and stage of every kind.
+void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, NameTable& names);
+
+struct Attribution {
+  std::vector<TaggedRow> tagged;
+  std::uint64_t unmatched = 0;  // tags for whose address no block was live
+};
+
+// Rewrites the note column, which holds each block's thread on entry. `draft` shows the columns and tables that are ready.
+Attribution attribute(const Store& draft, const Columns& columns, NameTable& names, unsigned threads);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,102 @@
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "analyze/attribute.h"
+#include "analyze/op_names.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using trace::StringId;
+
+std::string_view word(const trace::Dictionaries& words, StringId id) {
+  auto i = static_cast<std::size_t>(id);
+  return i < words.strings.size() ? std::string_view(words.strings[i]) : std::string_view();
+}
+
+std::string short_line(std::string_view file, std::uint64_t line) {
+  return fmt::format("{}:{}", file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1), line);
+}
+
+bool is_library(std::string_view file) {
+  return file.find("site-packages") != std::string_view::npos || file.find("dist-packages") != std::string_view::npos ||
+         file.find("/lib/python") != std::string_view::npos || file.starts_with('<') || !file.ends_with(".py");
+}
+
+// The innermost frame that the user wrote; the innermost of all where there is none.
+std::string line_of_stack(const trace::Dictionaries& words, std::size_t stack) {
+  if (stack == 0 || stack >= words.stacks.size()) return {};
+  std::string any;
+  for (trace::FrameId id : words.stacks[stack].frames) {
+    auto i = static_cast<std::size_t>(id);
+    if (i >= words.frames.size()) continue;
+    const trace::Frame& frame = words.frames[i];
+    std::string_view file = word(words, frame.file);
+    if (file.empty() || frame.line == 0) continue;
+    if (!is_library(file)) return short_line(file, frame.line);
+    if (any.empty()) any = short_line(file, frame.line);
+  }
+  return any;
+}
+
+// "StatefulPartitionedCall/sequential/dense/MatMul" is told as "sequential/dense/MatMul".
+std::string_view without_calls(std::string_view op) {
+  while (op.starts_with("StatefulPartitionedCall") || op.starts_with("PartitionedCall")) {
+    std::size_t slash = op.find('/');
+    if (slash == std::string_view::npos) break;
+    op.remove_prefix(slash + 1);
+  }
+  return op;
+}
+
+}  // namespace
+
+void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, NameTable& names) {
+  tsl::robin_map<std::string, const trace::OpSource*> sources;
+  for (const trace::OpSource& source : words.op_sources) sources[std::string(word(words, source.op))] = &source;
+  auto source_of = [&](std::string_view op) -> const trace::OpSource* {
+    for (std::string_view name : {op, without_calls(op)})
+      if (auto it = sources.find(std::string(name)); it != sources.end()) return it->second;
+    return nullptr;
+  };
+  tsl::robin_map<std::uint64_t, Kind> known;  // by op, region and framework
+  tsl::robin_map<std::size_t, std::uint32_t> stack_lines;
+  for (Kind& kind : kinds) {
+    const trace::Site& site = words.sites[kind.site];
+    auto framework = kind.pool < words.pools.size() ? words.pools[kind.pool].framework : trace::Framework::none;
+    std::uint64_t key = static_cast<std::uint64_t>(site.op) << 32 | static_cast<std::uint64_t>(site.region) << 3 |
+                        static_cast<std::uint64_t>(framework);
+    auto [it, fresh] = known.try_emplace(key, Kind{});
+    if (fresh) {
+      std::string_view op = word(words, site.op);
+      OpMeaning meaning = meaning_of(op, word(words, site.region), framework);
+      Kind& k = it.value();
+      const trace::OpSource* source = sources.empty() ? nullptr : source_of(op);
+      if (source != nullptr) {
+        if (auto file = word(words, source->file); !file.empty()) k.line = names.id(short_line(file, source->line));
+        if (auto layer = word(words, source->layer); !layer.empty()) meaning.layer = layer;
+      }
+      k.layer = names.id(meaning.layer);
+      k.category = static_cast<std::uint8_t>(meaning.category);
+      k.stage = static_cast<std::uint8_t>(meaning.stage);
+      k.persistent = word(words, site.region) == "persist";
+    }
+    const Kind& k = it.value();
+    kind.layer = k.layer;
+    kind.category = k.category;
+    kind.stage = k.stage;
+    kind.persistent = k.persistent;
+    kind.line = k.line;
+    if (kind.line == 0) {
+      auto [line, first] = stack_lines.try_emplace(static_cast<std::size_t>(site.stack), 0u);
+      if (first) line.value() = names.id(line_of_stack(words, static_cast<std::size_t>(site.stack)));
+      kind.line = line.value();
+    }
+  }
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,54 @@
+// The filter language of --where and of the UI's filter box.
+//
+//   layer:conv2d_1 and size>1MiB        category:temporaries kind:workspace      phase:backward op:/Conv2D.*Filter/
+//   line:train.py:13                    born:step1 and live@end                  age>2steps not known:told
+//   region:6 or region:7                relu (a bare word: op, layer, line or name contains it)
+//
+// Terms side by side are joined by "and". A value may hold * as a wildcard, and stands in quotes where it holds spaces.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/store.h"
+#include "support/result.h"
+
+namespace vramscope::analyze {
+
+// What a filter may need to know beyond the block itself.
+struct FilterContext {
+  std::function<Result<Moment>(std::string_view)> resolve;  // for live@peak and the like
+  Moment now = kNever;                                      // age counts up to here; kNever: to the block's own end
+};
+
+class Filter {
+ public:
+  // An empty text matches everything. An error names the word that is wrong.
+  static Result<Filter> compile(std::string_view text, const Store& store, const FilterContext& context);
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  bool everything() const;
+  bool matches(std::uint64_t alloc) const;  // thread-safe
+
+  struct Node;
+
+ private:
+  Filter();
+  std::unique_ptr<Node> root_;
+  const Store* store_ = nullptr;
+};
+
+// Fields that can be written before a colon, for completion and for the error text.
+std::vector<std::string_view> filter_fields();
+
+// "1MiB", "64 KiB", "1.5GB" (binary), "123": bytes. nullopt if it is none.
+std::optional<double> parse_size(std::string_view text);
+// "250ms", "3s", "12us": microseconds.
+std::optional<double> parse_duration(std::string_view text);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,140 @@
+#include "analyze/op_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+namespace vramscope::analyze {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// "dense_12" -> "dense": Keras numbers repeated names.
+std::string_view without_number(std::string_view part) {
+  std::size_t end = part.size();
+  while (end > 0 && std::isdigit(static_cast<unsigned char>(part[end - 1])) != 0) --end;
+  return end > 1 && end < part.size() && part[end - 1] == '_' ? part.substr(0, end - 1) : part;
+}
+
+// Scopes that TensorFlow and Keras put around the layers of a model.
+bool is_wrapper(std::string_view part) {
+  constexpr std::array<std::string_view, 20> kWrappers = {"StatefulPartitionedCall",
+                                                          "PartitionedCall",
+                                                          "gradient_tape",
+                                                          "gradients",
+                                                          "while",
+                                                          "body",
+                                                          "cond",
+                                                          "then",
+                                                          "else",
+                                                          "sequential",
+                                                          "functional",
+                                                          "model",
+                                                          "branch_executed",
+                                                          "batch_gather",
+                                                          "replica",
+                                                          "cluster",
+                                                          "case",
+                                                          "update",
+                                                          "Identity",
+                                                          "loop_body"};
+  std::string_view bare = without_number(part);
+  return part.empty() || std::ranges::find(kWrappers, bare) != kWrappers.end() || part.starts_with("__inference") ||
+         part.starts_with("xla_");
+}
+
+bool is_optimizer(std::string_view part) {
+  constexpr std::array<std::string_view, 16> kNames = {"adam",     "adamw",     "sgd",   "rmsprop",   "adagrad",
+                                                       "adadelta", "adamax",    "nadam", "ftrl",      "lion",
+                                                       "lamb",     "adafactor", "muon",  "optimizer", "loss_scale_optimizer",
+                                                       "training"};
+  std::string name = lower(without_number(part));
+  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with("optimizer");
+}
+
+bool is_backward_op(std::string_view type) {
+  return has(type, "Backprop") || type.ends_with("Grad") || has(type, "GradV") || has(type, "Grad_") || has(type, "backward") ||
+         has(type, "Backward");
+}
+
+bool is_update_op(std::string_view type) {
+  return type.starts_with("ResourceApply") || type.starts_with("AssignSubVariableOp") || type.starts_with("AssignAddVariableOp");
+}
+
+bool is_input_op(std::string_view type) {
+  return type.starts_with("SameWorkerRecvDone") || type.starts_with("IteratorGetNext") || type.starts_with("_Recv") ||
+         type.starts_with("_HostRecv") || type.starts_with("TensorSlice") || type.starts_with("BatchDataset");
+}
+
+}  // namespace
+
+Stage stage_from(std::string_view word) {
+  std::string w = lower(word);
+  if (w == "forward") return Stage::forward;
+  if (w == "backward" || w == "tape" || w == "gradient") return Stage::backward;
+  if (w == "optimizer" || w == "optimizer_step" || w == "apply_gradients") return Stage::optimizer;
+  if (w == "input" || w == "data") return Stage::input;
+  if (w == "save" || w == "checkpoint") return Stage::save;
+  if (w == "evaluate" || w == "evaluation" || w == "test" || w == "validation") return Stage::evaluate;
+  if (w == "build" || w == "model") return Stage::build;
+  if (w == "trace" || w == "tracing" || w == "retrace") return Stage::trace;
+  if (w == "compile" || w == "autotune" || w == "autotuning") return Stage::compile;
+  if (w == "import") return Stage::import_;
+  return Stage::other;
+}
+
+OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framework framework) {
+  OpMeaning out;
+  using trace::Category;
+  if (op.empty()) {
+    if (has(region, "xla") || has(region, "preallocated-temp")) out.category = Category::xla_temporary;
+    return out;
+  }
+  std::vector<std::string_view> parts;
+  bool optimizer = false;
+  for (std::size_t at = 0; at <= op.size();) {
+    std::size_t slash = std::min(op.find('/', at), op.size());
+    std::string_view part = op.substr(at, slash - at);
+    at = slash + 1;
+    // Only the outer scopes name an optimizer: a layer may be called "update".
+    if (parts.empty() && is_optimizer(part) && slash < op.size()) optimizer = true;
+    if (parts.empty() && is_wrapper(part) && slash < op.size()) continue;
+    parts.push_back(part);
+  }
+  std::string_view type = parts.back();
+  if (optimizer || is_update_op(type))
+    out.stage = Stage::optimizer;
+  else if (has(op, "gradient_tape/") || has(op, "gradients/") || is_backward_op(type))
+    out.stage = Stage::backward;
+  else if (is_input_op(type))
+    out.stage = Stage::input;
+  else if (framework == trace::Framework::tensorflow && parts.size() >= 2)
+    out.stage = Stage::forward;
+  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input) out.layer = parts.front();
+
+  bool scratch = region == "temp" || (region.empty() && framework == trace::Framework::tensorflow);
+  if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))
+    out.category = Category::xla_temporary;
+  else if (scratch)
+    out.category = region.empty() ? Category::workspace : Category::temporary;
+  else if (has(op, "LayoutOptimizer"))
+    out.category = Category::temporary;
+  else if (out.stage == Stage::input)
+    out.category = Category::input;
+  else if (type == "Const" || type.starts_with("_EagerConst"))
+    out.category = Category::constant;
+  else if (out.stage == Stage::backward)
+    out.category = Category::gradient;
+  else if (out.stage == Stage::optimizer)
+    out.category = region == "persist" ? Category::optimizer_state : Category::temporary;
+  return out;
+}
+
+}  // namespace vramscope::analyze

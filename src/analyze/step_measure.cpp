@@ -1,0 +1,78 @@
+#include "analyze/step_measure.h"
+
+#include <algorithm>
+
+#include "analyze/parallel.h"
+
+namespace vramscope::analyze {
+
+std::vector<StepMeasure> measure_steps(const Store& store, const Grouper& grouper, const Pyramid& pyramid, unsigned threads) {
+  std::vector<StepMeasure> out(store.steps.size());
+  parallel(threads, out.size(), [&](std::size_t i, unsigned) {
+    const StepRow& step = store.steps[i];
+    StepMeasure& m = out[i];
+    Bytes total = 0;
+    for (Bytes b : pyramid.at(store, grouper, step.begin)) total += b;
+    m.before = m.peak = total;
+    m.peak_at = step.begin;
+    walk(store, grouper, step.begin, std::min<std::uint64_t>(step.end, store.events()),
+         [&](std::uint64_t pos, std::uint8_t, Bytes bytes, bool is_free) {
+           Stage stage = store.note_of(store.ref[pos] >> 1).stage();
+           if (is_free) {
+             total -= bytes;
+             m.freed += bytes;
+             m.frees += 1;
+             return;
+           }
+           if (stage == Stage::optimizer && m.optimizer_peak == 0) m.before_optimizer = total;
+           total += bytes;
+           m.allocated += bytes;
+           m.allocs += 1;
+           if (total > m.peak) m.peak = total, m.peak_at = pos + 1;
+           if (stage == Stage::forward) m.forward_peak = std::max(m.forward_peak, total);
+           if (stage == Stage::backward) m.backward_peak = std::max(m.backward_peak, total);
+           if (stage == Stage::optimizer) m.optimizer_peak = std::max(m.optimizer_peak, total);
+         });
+    m.after = total;
+    m.after_optimizer = m.optimizer_peak == 0 ? 0 : total;
+  });
+  return out;
+}
+
+Steady steady_state(const Store& store, std::span<const StepMeasure> measures) {
+  Steady out;
+  std::vector<std::size_t> train;
+  for (std::size_t i = 0; i < measures.size() && i < store.steps.size(); ++i)
+    if (store.name(store.steps[i].kind) == "train") train.push_back(i);
+  if (train.empty())  // no training: whatever kind is most common
+    for (std::size_t i = 0; i < measures.size(); ++i) train.push_back(i);
+  if (train.size() < 2) return out;
+  // From the back: the highest peak and the most allocations of all later steps. A step is warm-up while it needs clearly
+  // more than every later one (autotuning, tracing), or keeps what no later one keeps (slots of the optimizer).
+  std::size_t n = train.size();
+  std::vector<Bytes> peak(n), made(n), kept(n);
+  auto growth = [&](std::size_t k) {
+    const StepMeasure& m = measures[train[k]];
+    return m.after > m.before ? m.after - m.before : 0;
+  };
+  peak[n - 1] = made[n - 1] = kept[n - 1] = 0;
+  for (std::size_t k = n - 1; k-- > 0;) {
+    const StepMeasure& later = measures[train[k + 1]];
+    peak[k] = std::max(peak[k + 1], later.peak);
+    made[k] = std::max(made[k + 1], later.allocated);
+    kept[k] = std::max(kept[k + 1], growth(k + 1));
+  }
+  std::size_t first = 1;  // the first step always traces and creates
+  auto exceeds = [](Bytes mine, Bytes later) { return mine > later + later / 50 + 4096; };
+  while (first + 1 < n && first <= n / 2) {
+    const StepMeasure& m = measures[train[first]];
+    if (!exceeds(m.peak, peak[first]) && !exceeds(m.allocated, made[first]) && !exceeds(growth(first), kept[first]) &&
+        store.steps[train[first]].retraced == 0)
+      break;
+    ++first;
+  }
+  out = {true, train[first], train[n - 1], store.steps[train[first]].begin, store.steps[train[n - 1]].end};
+  return out;
+}
+
+}  // namespace vramscope::analyze
