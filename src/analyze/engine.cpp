@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/api.h"
+#include "analyze/build.h"
+#include "analyze/categories.h"
+#include "analyze/facts.h"
+#include "analyze/pools.h"
+#include "analyze/state.h"
+
+namespace vramscope::analyze {
+
+Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOptions& options) {
+  std::filesystem::path index = options.index;
+  if (index.empty()) index = std::filesystem::path(trace) += ".index";
+  auto store = open_store(trace, index, options.keep_index, std::max(1u, options.threads));
+  if (!store) return std::unexpected(store.error());
+  auto state = std::make_unique<State>(std::move(*store));
+  State& s = *state;
+  s.threads = std::max(1u, options.threads);
+  s.places = places_of(s.store.words());
+  s.main = static_cast<int>(s.store.counts.main_place) - 1;
+  if (s.main >= static_cast<int>(s.places.size())) s.main = -1;
+  auto measures = s.store.index().get<StepMeasure>(Section::step_measures);
+  s.measures.assign(measures.begin(), measures.end());
+  s.steady = steady_state(s.store, s.measures);
+  auto peaks = s.store.index().get<PlacePeak>(Section::place_peaks);
+  for (std::size_t i = 0; i < s.places.size() && i < peaks.size(); ++i) {
+    Place& p = s.places[i];
+    p.allocs = peaks[i].allocs;
+    p.peak = peaks[i].peak;
+    p.peak_at = peaks[i].peak_at;
+    p.end = peaks[i].end;
+    p.steady = s.steady.has;
+    p.steady_peak = peaks[i].steady_peak;
+    p.steady_peak_at = peaks[i].steady_peak_at;
+    measure_pools(s.store, p);
+  }
+  if (s.main >= 0) {
+    auto leaves = s.store.index().get<Leaf>(Section::pyramid_leaves);
+    auto start = s.store.index().get<Bytes>(Section::pyramid_start), peak = s.store.index().get<Bytes>(Section::pyramid_peak);
+    auto view = std::make_shared<View>();
+    view->grouper =
+        std::make_unique<Grouper>(s.store, s.pools(s.places[static_cast<std::size_t>(s.main)]), By::category, nullptr, 0, kShown);
+    if (!leaves.empty() && start.size() == leaves.size() * kShown && peak.size() == start.size()) {
+      view->pyramid = Pyramid::view(kShown, leaves, start, peak);
+      s.main_view = std::move(view);
+    }
+  }
+  return Engine(std::move(state));
+}
+
+std::span<const Place> Engine::places() const { return state_->places; }
+int Engine::main_place() const { return state_->main; }
+
+std::vector<std::string> Engine::pool_names() const {
+  std::vector<std::string> out;
+  for (const trace::Pool& pool : state_->store.words().pools) out.emplace_back(state_->store.text(pool.name));
+  return out;
+}
+
+Result<Moment> Engine::resolve(std::string_view instant, int place) const { return state_->resolve(instant, place); }
+Moment Engine::moment_at(std::uint64_t time_us) const { return state_->store.moment_at(time_us); }
+std::uint64_t Engine::time_of(Moment at) const { return state_->store.time_of(at); }
+
+Bytes Engine::live_at(Moment at, int place) const {
+  auto view = state_->total(place);
+  return view ? state_->live_at(**view, at) : 0;
+}
+
+Bytes Engine::regions_at(Moment at, int place) const {
+  auto where = state_->place(place);
+  return where ? region_bytes_at(state_->store, **where, at) : 0;
+}
+
+Status Engine::check_filter(std::string_view where) const {
+  auto filter = state_->filter(where);
+  if (!filter) return std::unexpected(filter.error());
+  return {};
+}
+
+std::vector<Frame> Engine::stack(std::uint32_t id) const {
+  const Store& store = state_->store;
+  std::vector<Frame> out;
+  if (id >= store.words().stacks.size()) return out;
+  for (trace::FrameId f : store.words().stacks[id].frames) {
+    auto i = static_cast<std::size_t>(f);
+    if (i >= store.words().frames.size()) continue;
+    const trace::Frame& frame = store.words().frames[i];
+    out.push_back({std::string(store.text(frame.function)), std::string(store.text(frame.file)), frame.line, frame.offset});
+  }
+  return out;
+}
+
+std::span<const std::string_view> category_names() {
+  static const auto kNames = [] {
+    std::array<std::string_view, kShown> names;
+    for (std::size_t i = 0; i < kShown; ++i) names[i] = name_of(static_cast<Shown>(i));
+    return names;
+  }();
+  return kNames;
+}
+
+}  // namespace vramscope::analyze

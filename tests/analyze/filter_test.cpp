@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "analyze/api.h"
+#include "training.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+
+class FilterLanguage : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    path_ = fs::temp_directory_path() / ("vs-filter-" + std::to_string(::getpid()) + ".vram");
+    tracegen::Training t;
+    t.leak_bytes = 4096;
+    ASSERT_TRUE(tracegen::write_training(path_, t));
+    engine_ = new Engine(Engine::open(path_, {.keep_index = false}).value());
+  }
+  static void TearDownTestSuite() {
+    delete engine_;
+    fs::remove(path_);
+  }
+  static Bytes bytes(const std::string& where, const std::string& at = "end") {
+    LiveRequest request;
+    request.at = at;
+    request.where = where;
+    auto live = engine_->live(request);
+    EXPECT_TRUE(live) << (live ? "" : live.error().message);
+    return live ? live->total : 0;
+  }
+  static std::string error(const std::string& where) {
+    auto ok = engine_->check_filter(where);
+    return ok ? "" : ok.error().message;
+  }
+  static inline fs::path path_;
+  static inline Engine* engine_ = nullptr;
+};
+
+constexpr Bytes kWeights = 4 * (256u << 10), kLeak = 47 * 4096;
+
+TEST_F(FilterLanguage, FieldsAndJunctions) {
+  Bytes all = bytes("");
+  EXPECT_EQ(all, 2 * kWeights + kLeak);  // weights, slots, leak
+  EXPECT_EQ(bytes("category:parameters"), kWeights);
+  EXPECT_EQ(bytes("category:parameters or category:optimizer_state"), 2 * kWeights);
+  EXPECT_EQ(bytes("not (category:parameters or category:\"optimizer state\")"), kLeak);
+  EXPECT_EQ(bytes("category:parameters layer:dense_0"), kWeights / 4);
+  EXPECT_EQ(bytes("category:parameters and layer:dense_*"), kWeights);
+  EXPECT_EQ(bytes("size<8KiB"), kLeak);
+  EXPECT_EQ(bytes("size>=256KiB"), 2 * kWeights);
+  EXPECT_EQ(bytes("line:train.py:31"), kLeak);
+  EXPECT_EQ(bytes("line:train.py"), kLeak);
+  EXPECT_EQ(bytes("op:/random.*form/"), kWeights);
+  EXPECT_EQ(bytes("op:Identity"), kLeak);
+  EXPECT_EQ(bytes("identity"), kLeak);
+  EXPECT_EQ(bytes("known:told"), 2 * kWeights);
+  EXPECT_EQ(bytes("name:dense_1/kernel"), kWeights / 4);
+  EXPECT_EQ(bytes("born:step1"), kWeights);
+  EXPECT_EQ(bytes("born:step20"), 4096u);
+  EXPECT_EQ(bytes("age>2steps op:Identity"), kLeak - 3 * 4096);
+  EXPECT_EQ(bytes("live@step:3 op:Identity"), 1u * 4096);
+  EXPECT_EQ(bytes("region:0") + bytes("region:1") + bytes("region:2") + bytes("region:3"), all);
+  EXPECT_EQ(bytes("dtype:float32"), all);
+  EXPECT_EQ(bytes("pool:GPU_0_bfc"), all);
+  EXPECT_EQ(bytes("device:\"GPU 1\""), 0u);
+}
+
+TEST_F(FilterLanguage, ErrorsNameTheWord) {
+  EXPECT_NE(error("colour:red").find("no field \"colour\""), std::string::npos);
+  EXPECT_NE(error("size>big").find("size>big"), std::string::npos);
+  EXPECT_NE(error("category:parmeters").find("no category"), std::string::npos);
+  EXPECT_NE(error("(layer:a").find("parenthesis"), std::string::npos);
+  EXPECT_NE(error("layer:a and").find("and"), std::string::npos);
+  EXPECT_NE(error("op:/(/").find("regular expression"), std::string::npos);
+  EXPECT_NE(error("op:/abc").find("not closed"), std::string::npos);
+  EXPECT_NE(error("live@tomorrow").find("no instant"), std::string::npos);
+  EXPECT_NE(error("or").find("or"), std::string::npos);
+  EXPECT_NE(error(")").find(")"), std::string::npos);
+  EXPECT_NE(error(std::string(5000, '(')).find("deep"), std::string::npos);
+  EXPECT_EQ(error("layer:a or (not layer:b and size>1MiB)"), "");
+}
+
+TEST_F(FilterLanguage, Completion) {
+  auto fields = engine_->complete("la");
+  ASSERT_EQ(fields.size(), 1u);
+  EXPECT_EQ(fields[0].text, "layer:");
+  auto layers = engine_->complete("size>1 layer:dense");
+  ASSERT_EQ(layers.size(), 4u);
+  EXPECT_GT(layers[0].bytes, 0u);
+}
+
+}  // namespace
+}  // namespace vramscope

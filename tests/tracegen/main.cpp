@@ -1,0 +1,85 @@
+// tracegen CASE FILE [key=value ...]: writes a trace with a chosen truth and prints that truth as JSON.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "training.h"
+
+using vramscope::tracegen::Training;
+
+namespace {
+
+const std::map<std::string, std::function<void(Training&)>> kCases = {
+    {"clean", [](Training&) {}},
+    {"autotune", [](Training& t) { t.autotune_bytes = 64u << 20; }},
+    {"leak", [](Training& t) { t.leak_bytes = 64u << 10; }},
+    {"warmup", [](Training& t) { t.warmup_steps = 5, t.cache_bytes = 1u << 20; }},
+    {"saturating", [](Training& t) { t.saturating_bytes = 64u << 20, t.saturating_steps = 10; }},
+    {"noise", [](Training& t) { t.noise = 256u << 10; }},
+    {"shapes", [](Training& t) { t.variable_shapes = true; }},
+    {"devices", [](Training& t) { t.devices = 2; }},
+    {"nomarks", [](Training& t) { t.marks = t.tags = false; }},
+    {"eager", [](Training& t) { t.marks = t.tags = false, t.eager = true; }},
+    {"toobig", [](Training& t) { t.maker.pool.limit = 6u << 20; }},
+    {"killed", [](Training& t) { t.killed = true, t.leak_bytes = 1u << 20, t.maker.pool.limit = 48u << 20; }},
+    // About 100 events a layer and step; events=N picks the number of steps.
+    {"large", [](Training& t) { t.layers = 200, t.small_blocks = 6, t.layer_bytes = 4u << 20; }},
+};
+
+int usage() {
+  std::fprintf(stderr,
+               "usage: tracegen CASE FILE [seed=N] [steps=N] [layers=N] [leak=BYTES] [every=N] [noise=BYTES] [events=N] "
+               "[limit=BYTES] [growth=0|1]\ncases:");
+  for (const auto& [name, set] : kCases) std::fprintf(stderr, " %s", name.c_str());
+  std::fprintf(stderr, "\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || !kCases.contains(argv[1])) return usage();
+  Training program;
+  kCases.at(argv[1])(program);
+  for (int i = 3; i < argc; ++i) {
+    std::string arg = argv[i];
+    std::size_t equals = arg.find('=');
+    if (equals == std::string::npos) return usage();
+    std::string key = arg.substr(0, equals);
+    auto value = std::strtoull(arg.c_str() + equals + 1, nullptr, 10);
+    if (key == "seed")
+      program.seed = value;
+    else if (key == "steps")
+      program.steps = static_cast<std::int64_t>(value);
+    else if (key == "layers")
+      program.layers = static_cast<int>(value);
+    else if (key == "leak")
+      program.leak_bytes = value;
+    else if (key == "every")
+      program.leak_every = static_cast<std::int64_t>(value);
+    else if (key == "noise")
+      program.noise = static_cast<double>(value);
+    else if (key == "limit")
+      program.maker.pool.limit = value;
+    else if (key == "growth")
+      program.maker.pool.growth = value != 0;
+    else if (key == "events")
+      program.steps =
+          static_cast<std::int64_t>(value / static_cast<unsigned>(program.layers * (4 * program.small_blocks + 8) + 4)) + 1;
+    else
+      return usage();
+  }
+  auto truth = vramscope::tracegen::write_training(argv[2], program);
+  if (!truth) {
+    std::fprintf(stderr, "tracegen: %s\n", truth.error().message.c_str());
+    return 2;
+  }
+  std::printf(
+      "{\"events\": %llu, \"allocs\": %llu, \"peak\": %llu, \"steady_peak\": %llu, \"end\": %llu, \"steps\": %zu, \"oom\": %s}\n",
+      static_cast<unsigned long long>(truth->events), static_cast<unsigned long long>(truth->allocs),
+      static_cast<unsigned long long>(truth->peak), static_cast<unsigned long long>(truth->steady_peak),
+      static_cast<unsigned long long>(truth->end), truth->step_peak.size(), truth->out_of_memory ? "true" : "false");
+  return 0;
+}

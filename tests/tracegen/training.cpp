@@ -1,0 +1,198 @@
+#include "training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <random>
+
+namespace vramscope::tracegen {
+namespace {
+
+using trace::MarkEdge;
+using trace::MarkKind;
+
+class Run {
+ public:
+  Run(Maker maker, const Training& program) : maker_(std::move(maker)), p_(program), random_(program.seed) {}
+
+  Result<Truth> go() {
+    maker_.setting("tensorflow.version", "2.21.0");
+    phase(MarkEdge::begin, "build");
+    for (int d = 0; d < p_.devices; ++d)
+      for (int l = 0; l < p_.layers; ++l) {
+        auto w = get({op("", l, "kernel/Initializer/RandomUniform"), "output", p_.weight_bytes, d, 1, "[256,256]"});
+        if (!w) return done();
+        weights_.push_back(*w);
+        if (p_.tags) maker_.tag(*w, trace::Category::parameter, layer(l) + "/kernel", layer(l));
+      }
+    phase(MarkEdge::end, "build");
+    for (std::int64_t s = 1; s <= p_.steps; ++s) {
+      if (!step(s)) return done();
+      if (p_.evaluate_every > 0 && s % p_.evaluate_every == 0 && !evaluate()) return done();
+    }
+    return done();
+  }
+
+ private:
+  std::string layer(int l) const { return "dense_" + std::to_string(l); }
+  std::string op(const std::string& scope, int l, const std::string& type) const {
+    if (p_.eager) return type.substr(type.rfind('/') + 1);
+    return "StatefulPartitionedCall/" + scope + "sequential/" + layer(l) + "/" + type;
+  }
+  void phase(MarkEdge edge, const std::string& name) {
+    if (p_.marks) maker_.mark(MarkKind::phase, edge, name);
+  }
+
+  std::optional<Handle> get(const Want& want) {
+    auto out = maker_.alloc(want);
+    if (!out) truth_.out_of_memory = true;
+    step_peak_ = std::max(step_peak_, maker_.pool(0).live());
+    return out;
+  }
+  bool brief(const Want& want) {
+    auto block = get(want);
+    if (block) maker_.free(*block);
+    return block.has_value();
+  }
+
+  bool small(const std::string& scope, int l, int d) {
+    for (int i = 0; i < p_.small_blocks; ++i)
+      if (!brief({op(scope, l, "Mul_" + std::to_string(i)), "temp", 1024u << (i % 8), d})) return false;
+    return true;
+  }
+
+  bool step(std::int64_t s) {
+    if (p_.marks) maker_.mark(MarkKind::step, MarkEdge::begin, "train", s - 1);
+    step_peak_ = maker_.pool(0).live();
+    double scale = p_.variable_shapes ? std::uniform_real_distribution(0.5, 1.5)(random_) : 1.0;
+    auto bytes = static_cast<std::uint64_t>(static_cast<double>(p_.layer_bytes) * scale) / 256 * 256;
+    bool ok = true;
+    for (int d = 0; ok && d < p_.devices; ++d) ok = pass(s, d, bytes);
+    if (ok) ok = keep(s);
+    if (!ok) return false;
+    if (p_.marks) maker_.mark(MarkKind::step, MarkEdge::end, "train", s - 1);
+    truth_.step_peak.push_back(step_peak_);
+    truth_.left_after.push_back(maker_.pool(0).live());
+    if (s > 1) truth_.steady_peak = std::max(truth_.steady_peak, step_peak_);
+    maker_.wait(200);
+    return true;
+  }
+
+  bool pass(std::int64_t s, int d, std::uint64_t bytes) {
+    auto input = get({"SameWorkerRecvDone", "dynamic", bytes / 2 + 256, d, 1, "[32,64]"});
+    if (!input) return false;
+    std::vector<Handle> kept;
+    for (int l = 0; l < p_.layers; ++l) {
+      if (!small("", l, d)) return false;
+      if (s == 1 && p_.autotune_bytes > 0 && !brief({op("", l, "Conv2D"), "", p_.autotune_bytes, d, 0})) return false;
+      auto a = get({op("", l, "Relu"), "output", bytes, d, 1, "[32,64]", "train.py", static_cast<std::uint64_t>(10 + l)});
+      if (!a) return false;
+      kept.push_back(*a);
+    }
+    std::optional<Handle> gradient;
+    std::vector<Handle> weight_gradients;
+    for (int l = p_.layers; l-- > 0;) {
+      if (!small("gradient_tape/", l, d)) return false;
+      auto g = get({op("gradient_tape/", l, "ReluGrad"), "output", bytes, d});
+      auto w = g ? get({op("gradient_tape/", l, "MatMul/MatMul_1"), "output", p_.weight_bytes, d}) : std::nullopt;
+      if (!w) return false;
+      if (gradient) maker_.free(*gradient);
+      gradient = g;
+      weight_gradients.push_back(*w);
+      maker_.free(kept.back());
+      kept.pop_back();
+    }
+    maker_.free(*gradient);
+    for (Handle& w : weight_gradients) {
+      if (s == 1) {  // slots are made at the first update and stay
+        auto slot = get({p_.eager ? "Fill" : "StatefulPartitionedCall/adam/Fill", "persist", p_.weight_bytes, d});
+        if (!slot) return false;
+        weights_.push_back(*slot);
+        if (p_.tags) maker_.tag(*slot, trace::Category::optimizer_state, "adam/m", "");
+      }
+      if (!brief({p_.eager ? "Sqrt" : "StatefulPartitionedCall/adam/Sqrt", "output", p_.weight_bytes, d})) return false;
+      maker_.free(w);
+    }
+    maker_.free(*input);
+    return true;
+  }
+
+  // What a step leaves behind.
+  bool keep(std::int64_t s) {
+    auto stay = [&](const std::string& name, std::uint64_t bytes, std::uint64_t line) {
+      return bytes == 0 || get({name, "output", bytes, 0, 1, "", "train.py", line}).has_value();
+    };
+    if (s <= p_.warmup_steps && !stay("CacheFill", p_.cache_bytes, 51)) return false;
+    if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0 && !stay("Identity", p_.leak_bytes, 31))
+      return false;
+    if (p_.saturating_bytes > 0) {
+      double now = static_cast<double>(p_.saturating_bytes) * (1 - std::exp(-static_cast<double>(s) / p_.saturating_steps));
+      auto grow = static_cast<std::uint64_t>(std::max(0.0, now - saturated_));
+      if (grow >= 256) {
+        saturated_ += static_cast<double>(grow);
+        if (!stay("ShapeCache", grow, 52)) return false;
+      }
+    }
+    if (p_.noise > 0) return wander();
+    return true;
+  }
+
+  // Blocks that come and go over many steps, so that their sum is an AR(1) process around three standard deviations.
+  bool wander() {
+    wander_ = p_.noise_memory * wander_ +
+              std::sqrt(1 - p_.noise_memory * p_.noise_memory) * std::normal_distribution(0.0, p_.noise)(random_);
+    double target = std::max(0.0, 3 * p_.noise + wander_), held = 0;
+    for (const Handle& h : wandering_) held += static_cast<double>(h.granted);
+    while (!wandering_.empty() && held > target) {
+      held -= static_cast<double>(wandering_.front().granted);
+      maker_.free(wandering_.front());
+      wandering_.pop_front();
+    }
+    if (target - held >= 256) {
+      auto block = get({"Prefetch", "dynamic", static_cast<std::uint64_t>(target - held) / 256 * 256, 0, 1, "", "train.py", 24});
+      if (!block) return false;
+      wandering_.push_back(*block);
+    }
+    return true;
+  }
+
+  bool evaluate() {
+    phase(MarkEdge::begin, "evaluate");
+    for (int b = 0; b < 3; ++b)
+      for (int l = 0; l < p_.layers; ++l)
+        if (!brief({op("", l, "Relu"), "output", p_.layer_bytes, 0, 1, "[32,64]"})) return false;
+    phase(MarkEdge::end, "evaluate");
+    return true;
+  }
+
+  Result<Truth> done() {
+    truth_.peak = maker_.peak(0);
+    truth_.end = maker_.pool(0).live();
+    truth_.allocs = maker_.allocs(0);
+    Status ok = p_.killed ? maker_.abandon() : maker_.finish();
+    truth_.events = maker_.events();
+    if (!ok) return std::unexpected(ok.error());
+    return truth_;
+  }
+
+  Maker maker_;
+  const Training& p_;
+  std::mt19937_64 random_;
+  Truth truth_;
+  std::vector<Handle> weights_;
+  std::deque<Handle> wandering_;
+  double wander_ = 0, saturated_ = 0;
+  std::uint64_t step_peak_ = 0;
+};
+
+}  // namespace
+
+Result<Truth> write_training(const std::filesystem::path& path, const Training& program) {
+  Maker::Options options = program.maker;
+  options.devices = program.devices;
+  auto maker = Maker::create(path, options);
+  if (!maker) return std::unexpected(maker.error());
+  return Run(std::move(*maker), program).go();
+}
+
+}  // namespace vramscope::tracegen

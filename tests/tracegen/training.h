@@ -1,0 +1,51 @@
+// A training program whose memory behaviour is chosen: what it keeps, what it varies, when it fails.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "maker.h"
+
+namespace vramscope::tracegen {
+
+struct Training {
+  std::uint64_t seed = 1;
+  std::int64_t steps = 48;
+  int layers = 4;
+  int devices = 1;
+  std::uint64_t layer_bytes = 1u << 20;     // activations of one layer
+  std::uint64_t weight_bytes = 256u << 10;  // parameters of one layer
+  int small_blocks = 4;                     // short-lived blocks for each layer and pass
+  bool marks = true;                        // false: steps have to be found
+  bool tags = true;
+  bool eager = false;  // op names without a path
+
+  std::uint64_t autotune_bytes = 0;  // scratch in step 1
+  std::int64_t warmup_steps = 1;     // steps in which caches are filled
+  std::uint64_t cache_bytes = 0;     // kept by each warm-up step
+
+  std::uint64_t leak_bytes = 0;                // kept by each leaking step, in one block
+  std::int64_t leak_every = 1, leak_from = 2;  // steps
+  double noise = 0;                    // autocorrelated wandering of what is left after a step, in bytes (standard deviation)
+  double noise_memory = 0.9;           // of the AR(1) process
+  bool variable_shapes = false;        // layer_bytes varies from step to step
+  std::uint64_t saturating_bytes = 0;  // a cache that fills towards this sum ...
+  double saturating_steps = 0;         // ... with this time constant
+  std::int64_t evaluate_every = 0;     // evaluation after so many steps
+
+  Maker::Options maker;
+  bool killed = false;  // the trace has no end
+};
+
+// What a generated run really did.
+struct Truth {
+  std::uint64_t peak = 0, steady_peak = 0, end = 0, allocs = 0, events = 0;
+  std::vector<std::uint64_t> step_peak, left_after;
+  bool out_of_memory = false;
+};
+
+Result<Truth> write_training(const std::filesystem::path& path, const Training& program);
+
+}  // namespace vramscope::tracegen
