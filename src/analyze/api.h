@@ -20,7 +20,7 @@ namespace vramscope::analyze {
 struct OpenOptions {
   bool keep_index = true;  // write the index beside the trace (where that folder is writable) and use it next time
   unsigned threads = 2;
-  std::filesystem::path index;  // where the index is; empty = <trace>.index
+  std::filesystem::path index = {};  // where the index is; empty = <trace>.index
 };
 
 class Engine {

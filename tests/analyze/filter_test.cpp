@@ -19,7 +19,9 @@ class FilterLanguage : public ::testing::Test {
     tracegen::Training t;
     t.leak_bytes = 4096;
     ASSERT_TRUE(tracegen::write_training(path_, t));
-    engine_ = new Engine(Engine::open(path_, {.keep_index = false}).value());
+    OpenOptions options;
+    options.keep_index = false;
+    engine_ = new Engine(Engine::open(path_, options).value());
   }
   static void TearDownTestSuite() {
     delete engine_;

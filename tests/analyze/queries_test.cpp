@@ -109,7 +109,9 @@ TEST_P(Queries, EachColumnIsAStateThatOccurred) {
       EXPECT_EQ(got.high[c], *std::max_element(totals.begin() + from, totals.begin() + to + 1));
       EXPECT_EQ(got.low[c], *std::min_element(totals.begin() + from, totals.begin() + to + 1));
     }
-    if (i == 0) EXPECT_EQ(highest, *std::ranges::max_element(totals));
+    if (i == 0) {
+      EXPECT_EQ(highest, *std::ranges::max_element(totals));
+    }
   }
 }
 
@@ -140,7 +142,8 @@ TEST_P(Queries, BytesAllocatedInARange) {
     for (const auto& b : replay_->blocks)
       if (b.pool == 0 && replay_->time_us[b.birth] >= request.t0_us && replay_->time_us[b.birth] <= request.t1_us)
         wanted[b.op] += b.granted;
-    for (const Group& g : engine_->top(request).value().groups) got[g.keys[0]] += g.bytes;
+    Top top = engine_->top(request).value();
+    for (const Group& g : top.groups) got[g.keys[0]] += g.bytes;
     EXPECT_EQ(got, wanted);
   }
 }
@@ -202,7 +205,7 @@ TEST_P(Queries, IndexIsUsedAndRebuiltWhenDamaged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, Queries, ::testing::Values("clean", "leak", "noise", "shapes", "devices", "oom", "long"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace vramscope

@@ -20,8 +20,8 @@ struct Want {
   std::uint64_t bytes = 0;
   int device = 0;
   std::uint64_t dtype = 1;
-  std::string shape;
-  std::string file;  // with line: a stack of one frame
+  std::string shape = {};
+  std::string file = {};  // with line: a stack of one frame
   std::uint64_t line = 0;
 };
 
