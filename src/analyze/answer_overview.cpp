@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/autotune.h"
+#include "analyze/facts.h"
+#include "analyze/state.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using support::format_size;
+
+// Our totals against the framework's own counters, wherever the trace has them.
+std::string cross_check(const Store& store, const std::vector<Place>& places, const Engine& engine) {
+  const auto& words = store.words();
+  std::string out;
+  for (std::size_t p = 0; p < words.pools.size(); ++p) {
+    if (words.pools[p].level != trace::Level::tensor) continue;
+    const Stamped<trace::Totals>* totals = nullptr;
+    for (const auto& t : store.totals)
+      if (static_cast<std::size_t>(t.row.pool) == p) totals = &t;
+    if (totals == nullptr) continue;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Place& place = places[i];
+      if (place.pools.size() != 1 || place.pools[0] != p) continue;
+      std::string_view name = store.text(words.pools[p].name);
+      Bytes live = engine.live_at(totals->pos, static_cast<int>(i));
+      if (place.peak == totals->row.peak && live == totals->row.live)
+        out = out.empty() ? fmt::format("Peak and live bytes of {} equal the allocator's own, to the byte", name) : out;
+      else
+        return fmt::format("{}: peak {} here, {} by the allocator's own count", name, format_size(place.peak),
+                           format_size(totals->row.peak));
+    }
+  }
+  return out;
+}
+
+std::string sentence_of(const Engine::State& s) {
+  if (s.main < 0) return "No allocation was recorded.";
+  const Place& p = s.places[static_cast<std::size_t>(s.main)];
+  std::string at_least = p.order_exact ? "" : "at least ";
+  std::string pool;
+  if (p.regions_peak > 2 * std::max<Bytes>(p.peak, 1)) pool = fmt::format("; the pool has held {}", format_size(p.regions_peak));
+  if (!p.steady) return fmt::format("The run needs {}{} on {}{}.", at_least, format_size(p.peak), p.name, pool);
+  if (p.peak > p.steady_peak + p.steady_peak / 50) {
+    std::int64_t step = s.step_number(p.peak_at);
+    std::string when =
+        step > 0 ? fmt::format(" in step {}", step) : fmt::format(" at {}", support::format_duration(s.store.time_of(p.peak_at)));
+    std::string what = autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak ? "autotuning" : "reached";
+    return fmt::format("Training needs {}{} on {}. The {} peak was {}{}{}.", at_least, format_size(p.steady_peak), p.name,
+                       format_size(p.peak), what, when, pool);
+  }
+  return fmt::format("Training needs {}{} on {}, in every steady step{}.", at_least, format_size(p.peak), p.name, pool);
+}
+
+}  // namespace
+
+Overview Engine::overview() const {
+  const State& s = *state_;
+  const Store& store = s.store;
+  Overview out;
+  out.path = store.reader().path().string();
+  out.program = setting(store, "command");
+  out.start_realtime_us = store.reader().start_realtime_us();
+  out.duration_us = store.duration_us();
+  out.events = store.events();
+  out.allocs = store.counts.allocs;
+  out.frees = store.counts.frees;
+  out.unmatched_frees = store.counts.unmatched_frees;
+  out.damage = store.reader().damage().message;
+  out.truncated = store.reader().damage().truncated;
+  if (store.counts.lost_chunks > 0)
+    out.damage = fmt::format("{}{} of {} chunks could not be read", out.damage.empty() ? "" : out.damage + "; ",
+                             store.counts.lost_chunks, store.chunks.size());
+  std::map<std::string, std::uint64_t> lost;
+  for (const auto& l : store.lost) lost[std::string(trace::name_of(l.row.kind))] += l.row.count;
+  for (auto& [what, count] : lost) out.lost.emplace_back(what, count);
+  std::map<std::string, std::string> settings;
+  for (const auto& row : store.settings) settings[std::string(store.text(row.row.key))] = store.text(row.row.value);
+  for (auto& [key, value] : settings) out.settings.emplace_back(key, value);
+  out.places = s.places;
+  out.main_place = s.main;
+  constexpr const char* kSources[] = {"none", "told", "found"};
+  out.steps_source = kSources[std::min<std::uint64_t>(store.counts.steps_source, 2)];
+  out.steps = store.steps.size();
+  out.ooms = static_cast<std::uint64_t>(std::ranges::count_if(store.ooms, [](const auto& o) { return o.row.final; }));
+  out.checked = cross_check(store, s.places, *this);
+  out.sentence = sentence_of(s);
+  return out;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,13 @@
+// Scratch that a library asks for while it tries algorithms.
+#pragma once
+
+#include "analyze/answers.h"
+#include "analyze/grouper.h"
+#include "analyze/store.h"
+
+namespace vramscope::analyze {
+
+// Bytes of scratch (workspaces and temporaries) that are live at a moment.
+Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,80 @@
+#include "analyze/survivors.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+
+namespace vramscope::analyze {
+namespace {
+
+constexpr std::size_t kExamples = 5;
+
+}  // namespace
+
+std::size_t StepWindow::of(const Store& store, std::uint64_t pos) const {
+  auto it =
+      std::upper_bound(steps.begin(), steps.end(), pos, [&](std::uint64_t p, std::size_t s) { return p < store.steps[s].begin; });
+  return it == steps.begin() ? steps.size() : static_cast<std::size_t>(it - steps.begin()) - 1;
+}
+
+std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const StepWindow& window) {
+  std::vector<Origin> out;
+  std::size_t n = window.steps.size();
+  if (n == 0) return out;
+  tsl::robin_map<std::uint64_t, std::size_t> index;  // by site without its size, and layer
+  tsl::robin_map<std::uint64_t, std::uint64_t> origin_of_site;
+  auto origin_key = [&](std::uint64_t alloc) {
+    const Kind& kind = store.kind_of(alloc);
+    const trace::Site& site = store.site_of(kind);
+    std::uint64_t key = static_cast<std::uint64_t>(site.op) * 0x9e3779b97f4a7c15ULL;
+    key ^= (static_cast<std::uint64_t>(site.stack) + 1) * 0xc2b2ae3d27d4eb4fULL;
+    key ^= (static_cast<std::uint64_t>(site.region) + 1) * 0x165667b19e3779f9ULL;
+    return key ^ (static_cast<std::uint64_t>(store.note_of(alloc).layer()) + 1) * 0xd6e8feb86659fd93ULL;
+  };
+  std::vector<std::uint64_t> step_end;  // by window step: where the next one begins, or the end
+  for (std::size_t w = 0; w < n; ++w) step_end.push_back(w + 1 < n ? store.steps[window.steps[w + 1]].begin : store.events());
+  std::uint64_t begin = store.steps[window.steps.front()].begin;
+  auto first = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), begin) - store.birth.begin());
+  std::size_t w = 0;
+  for (std::size_t a = first; a < store.birth.size(); ++a) {
+    std::uint64_t birth = store.birth[a], death = store.death[a] == kNone32 ? ~std::uint64_t{0} : store.death[a];
+    if (store.birth[a] == kNone32) continue;
+    while (w < n && birth >= step_end[w]) ++w;
+    if (w == n) break;
+    // Most blocks die in their step or in the next one; they say nothing about growth.
+    if (death < step_end[std::min(w + 1, n - 1)]) continue;
+    if (grouper.of(a) == kOut) continue;
+    auto [it, fresh] = index.try_emplace(origin_key(a), out.size());
+    if (fresh) {
+      out.emplace_back();
+      out.back().example = a;
+      out.back().kept.assign(n, 0);
+      out.back().level.assign(n, 0);
+    }
+    Origin& o = out[it->second];
+    Bytes bytes = grouper.bytes(a);
+    std::size_t last = w;  // last window step after which it is live
+    if (death == ~std::uint64_t{0}) {
+      last = n;
+      o.kept[w] += static_cast<double>(bytes);
+      o.kept_bytes += bytes;
+      o.kept_blocks += 1;
+      o.largest = std::max(o.largest, bytes);
+      if (o.oldest.size() < kExamples) o.oldest.push_back(a);
+    } else {
+      last = static_cast<std::size_t>(std::upper_bound(step_end.begin(), step_end.end(), death) - step_end.begin());
+      o.freed_blocks += 1;
+      o.longest_freed = std::max(o.longest_freed, last - w);
+    }
+    // As differences; summed below.
+    o.level[w] += static_cast<double>(bytes);
+    if (last < n) o.level[last] -= static_cast<double>(bytes);
+  }
+  for (Origin& o : out) {
+    for (std::size_t i = 1; i < n; ++i) o.level[i] += o.level[i - 1];
+    if (!o.oldest.empty()) o.example = o.oldest.front();
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze
