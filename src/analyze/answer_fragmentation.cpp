@@ -1,0 +1,170 @@
+// Free memory that cannot be used: how much, since when, and which block is in the way.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "analyze/address_map.h"
+#include "analyze/empty_regions.h"
+#include "analyze/facts.h"
+#include "analyze/lifetime.h"
+#include "analyze/recent.h"
+#include "analyze/state.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using support::format_size;
+
+constexpr std::size_t kPins = 10;
+
+FragPoint point_at(const Engine::State& s, const Place& place, const PoolSet& pools, Moment at, const Layout& layout) {
+  FragPoint p;
+  p.at = at;
+  p.time_us = s.store.time_of(at);
+  p.step = s.step_number(at);
+  for (const HeldRegion& r : layout.regions) p.pool += r.bytes;
+  for (auto [alloc, region] : layout.blocks) {
+    const Kind& kind = s.store.kind_of(alloc);
+    p.live += kind.granted;
+    p.requested += std::min(kind.requested, kind.granted);
+  }
+  p.cached = layout.free;
+  p.request = largest_recent_request(s.store, pools, at);
+  for (const Hole& h : layout.holes) {
+    p.largest_free = std::max(p.largest_free, h.bytes);
+    if (h.bytes < p.request) p.unusable += h.bytes;
+  }
+  (void)place;
+  return p;
+}
+
+// Where the state is worth a look: peaks, growths, failures, and evenly between.
+std::vector<Moment> moments_of(const Engine::State& s, const Place& place) {
+  const Store& store = s.store;
+  std::set<Moment> out = {place.peak_at, store.events()};
+  if (place.steady) out.insert(place.steady_peak_at);
+  for (const auto& r : store.regions)
+    if (out.size() < 64) out.insert(r.pos);
+  for (const auto& o : store.ooms)
+    if (out.size() < 80) out.insert(o.pos);
+  if (!s.measures.empty()) {
+    std::size_t every = std::max<std::size_t>(1, s.measures.size() / 24);
+    for (std::size_t i = 0; i < s.measures.size(); i += every) out.insert(s.measures[i].peak_at);
+  } else {
+    for (std::uint64_t i = 1; i < 24; ++i) out.insert(store.events() * i / 24);
+  }
+  return {out.begin(), out.end()};
+}
+
+// Blocks between two holes of one region: with them gone the holes would be one.
+std::vector<Pin> pins_of(const Store& store, const Layout& layout, const Filter& filter) {
+  std::map<std::uint64_t, std::pair<Bytes, Bytes>> around;  // allocation -> hole before, hole after
+  for (const Hole& h : layout.holes) {
+    if (h.after != kNever) around[h.after].first = h.bytes;
+    if (h.before != kNever) around[h.before].second = h.bytes;
+  }
+  std::vector<std::pair<Bytes, std::uint64_t>> order;
+  for (auto& [alloc, holes] : around)
+    if (holes.first > 0 && holes.second > 0 && filter.matches(alloc)) order.emplace_back(holes.first + holes.second, alloc);
+  std::ranges::sort(order,
+                    [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  if (order.size() > kPins) order.resize(kPins);
+  std::vector<Pin> out;
+  for (auto [bytes, alloc] : order) out.push_back({block_of(store, alloc), bytes, bytes + store.kind_of(alloc).granted});
+  return out;
+}
+
+// Growths of the pool although enough was free.
+std::vector<Grown> growths(const Engine::State& s, const Place& place, const PoolSet& pools) {
+  const Store& store = s.store;
+  std::vector<Grown> out;
+  std::size_t looked = 0;
+  for (const auto& r : store.regions) {
+    auto pool = static_cast<std::uint32_t>(r.row.pool);
+    if (r.row.returned || pool >= pools.size() || pools[pool] == 0 || ++looked > 200) continue;
+    Place one = place;
+    one.pools = {pool};
+    Layout before = layout_at(store, one, s.pools(one), r.pos);
+    if (before.free == 0) continue;
+    for (std::uint64_t pos = r.pos + 1; pos < std::min<std::uint64_t>(store.events(), r.pos + 256); ++pos) {
+      std::uint32_t ref = store.ref[pos];
+      if (ref == kNone32 || (ref & 1) != 0 || store.address[ref >> 1] - r.row.address >= r.row.bytes) continue;
+      const Kind& kind = store.kind_of(ref >> 1);
+      Bytes largest = 0;
+      for (const Hole& h : before.holes) largest = std::max(largest, h.bytes);
+      if (before.free >= kind.requested && largest < kind.requested) {
+        Block block = block_of(store, ref >> 1);
+        out.push_back({pos, store.time_of(pos), s.step_number(pos), kind.requested, before.free, largest, r.row.bytes,
+                       before.holes.size(), block.op, block.layer});
+      }
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Fragmentation> Engine::fragmentation(int place_index, std::string_view where) const {
+  const State& s = *state_;
+  const Store& store = s.store;
+  auto found = s.place(place_index);
+  if (!found) return std::unexpected(found.error());
+  const Place& place = **found;
+  auto filter = s.filter(where, kNever, place_index);
+  if (!filter) return std::unexpected(filter.error());
+  PoolSet pools = s.pools(place);
+  Fragmentation out;
+  if (place.regions_peak == 0) {
+    out.sentence = fmt::format("Nothing can be said about fragmentation on {}: no regions were recorded.", place.name);
+    return out;
+  }
+  for (Moment at : moments_of(s, place)) {
+    Layout layout = layout_at(store, place, pools, at);
+    FragPoint p = point_at(s, place, pools, at, layout);
+    if (p.pool == 0) continue;
+    out.points.push_back(p);
+    if (out.worst.pool == 0 || p.unusable > out.worst.unusable || (p.unusable == out.worst.unusable && p.live > out.worst.live))
+      out.worst = p;
+  }
+  Layout worst = layout_at(store, place, pools, out.worst.at);
+  out.slack = out.worst.live - out.worst.requested;
+  for (auto [alloc, region] : worst.blocks) {
+    const Kind& kind = store.kind_of(alloc);
+    out.rounding += std::min<Bytes>((256 - kind.requested % 256) % 256, kind.granted - std::min(kind.requested, kind.granted));
+  }
+  out.pins = pins_of(store, worst, *filter);
+  out.grown = growths(s, place, pools);
+  out.empty = empty_regions(s, place);
+  Bytes empty = 0;
+  for (const Region& r : out.empty) empty += r.bytes;
+
+  if (!out.grown.empty()) {
+    const Grown& g = *std::ranges::max_element(out.grown, {}, &Grown::grew_by);
+    out.sentence =
+        fmt::format("{} were free, yet a request for {} did not fit: the largest of {} holes was {}. The pool grew by {}.",
+                    format_size(g.free), format_size(g.request), g.holes, format_size(g.largest_hole), format_size(g.grew_by));
+    out.advice = "one region instead of growth holds the same run in less: give the pool a limit and no growth";
+  } else if (out.worst.unusable * 10 > out.worst.pool) {
+    out.sentence = fmt::format("At worst {} of {} free bytes lie in holes too small for the largest recent request ({}).",
+                               format_size(out.worst.unusable), format_size(out.worst.cached), format_size(out.worst.request));
+    if (!out.pins.empty())
+      out.advice =
+          fmt::format("free or move {} earlier: it keeps {} apart", out.pins[0].block.op, format_size(out.pins[0].frees));
+  } else {
+    out.sentence =
+        fmt::format("Fragmentation costs little: at worst {} of the pool's {} could not serve the largest recent request ({}).",
+                    format_size(out.worst.unusable), format_size(out.worst.pool), format_size(out.worst.request));
+  }
+  if (empty > 0 && out.advice.empty()) {
+    std::string since = out.empty[0].empty_since_step > 0 ? fmt::format(" since step {}", out.empty[0].empty_since_step) : "";
+    out.advice = fmt::format("{} of the pool have been empty{}: a limit on what asked for them keeps the pool smaller",
+                             format_size(empty), since);
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,198 @@
+// The equations of memory at one moment, each with its residual. Nothing is spread over other lines, nothing is hidden.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/address_map.h"
+#include "analyze/categories.h"
+#include "analyze/lifetime.h"
+#include "analyze/recent.h"
+#include "analyze/state.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using support::format_size;
+using Parts = std::vector<std::pair<std::string, Bytes>>;
+
+// The last sample at or before a time; the first one after it where there is none.
+template <typename Row, typename Match>
+const Row* sample_at(std::span<const Stamped<Row>> samples, std::uint64_t time_us, Match&& match) {
+  const Row* out = nullptr;
+  for (const auto& s : samples) {
+    if (!match(s.row)) continue;
+    if (s.time_us > time_us && out != nullptr) break;
+    out = &s.row;
+    if (s.time_us > time_us) break;
+  }
+  return out;
+}
+
+void close(LedgerLine& line) {
+  if (!line.bytes || line.parts.empty()) return;
+  auto rest = static_cast<std::int64_t>(*line.bytes);
+  for (auto& [name, bytes] : line.parts) rest -= static_cast<std::int64_t>(bytes);
+  line.residual = rest;
+}
+
+struct DriverLevel {
+  bool recorded = false;
+  Bytes total = 0, regions = 0;
+  std::map<std::string, Bytes> owners;  // without regions
+};
+
+DriverLevel driver_level(const Engine::State& s, std::int64_t device, const std::vector<HeldRegion>& regions, Moment at) {
+  DriverLevel out;
+  for (const Place& place : s.places) {
+    if (!place.driver || place.device != device || place.name.ends_with("addresses")) continue;
+    out.recorded = true;
+    PoolSet pools = s.pools(place);
+    for_each_live(s.store, at, [&](std::uint32_t alloc) {
+      const Kind& kind = s.store.kind_of(alloc);
+      if (kind.pool >= pools.size() || pools[kind.pool] == 0) return;
+      out.total += kind.granted;
+      bool region = std::ranges::any_of(regions, [&](const HeldRegion& r) { return r.address == s.store.address[alloc]; });
+      if (region) {
+        out.regions += kind.granted;
+        return;
+      }
+      std::string_view owner = s.store.text(s.store.site_of(kind).owner);
+      owner = owner.substr(owner.rfind('/') == std::string_view::npos ? 0 : owner.rfind('/') + 1);
+      out.owners[owner.empty() ? "unknown owner" : std::string(owner)] += kind.granted;
+    });
+  }
+  return out;
+}
+
+std::string framework_name(const Store& store, const Place& place) {
+  for (std::uint32_t p : place.pools) switch (store.words().pools[p].framework) {
+      case trace::Framework::tensorflow:
+        return "TensorFlow";
+      case trace::Framework::pytorch:
+        return "PyTorch";
+      case trace::Framework::jax:
+        return "JAX";
+      default:
+        break;
+    }
+  return "The pool";
+}
+
+}  // namespace
+
+Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
+  const State& s = *state_;
+  const Store& store = s.store;
+  auto at = s.resolve(at_word, place_index);
+  if (!at) return std::unexpected(at.error());
+  auto where = s.place(place_index);
+  if (!where) return std::unexpected(where.error());
+  const Place& place = **where;
+  Ledger out;
+  out.at = *at;
+  out.time_us = store.time_of(*at);
+  out.step = s.step_number(*at);
+  out.place = place.name;
+  Layout layout = layout_at(store, place, s.pools(place), *at);
+  Bytes regions = 0, live = 0, requested = 0;
+  for (const HeldRegion& r : layout.regions) regions += r.bytes;
+  std::vector<Bytes> category(kShown, 0);
+  PoolSet pools = s.pools(place);
+  for_each_live(store, *at, [&](std::uint32_t alloc) {
+    const Kind& kind = store.kind_of(alloc);
+    if (kind.pool >= pools.size() || pools[kind.pool] == 0) return;
+    live += kind.granted;
+    requested += std::min(kind.requested, kind.granted);
+    category[static_cast<std::size_t>(shown(store.note_of(alloc).category()))] += kind.granted;
+  });
+  DriverLevel driver = driver_level(s, place.device, layout.regions, *at);
+  auto is_mine = [&](const trace::DeviceSample& d) { return d.device == place.device; };
+  const trace::DeviceSample* sample = place.device < 0 ? nullptr : sample_at(store.device_samples, out.time_us, is_mine);
+  Bytes context = 0;
+  bool has_context = false;
+  for (const auto& c : store.contexts)
+    if (c.row.device == place.device && c.pos <= *at) context += c.row.bytes, has_context = true;
+
+  if (place.device >= 0) {
+    LedgerLine used{"device used", {}, {}, {}, {}}, process{"this process", {}, {}, {}, {}},
+        level{"driver level", {}, {}, {}, {}};
+    if (sample != nullptr) {
+      out.card = sample->total;
+      used.bytes = sample->used;
+      if (sample->process != trace::kNone) {
+        process.bytes = sample->process;
+        used.parts = {{"this process", sample->process}, {"other processes", sample->others}};
+      } else {
+        used.note = "the card does not say which process holds it";
+      }
+    } else {
+      used.note = "no sample of the card was recorded";
+    }
+    if (driver.recorded) {
+      level.bytes = driver.total;
+      level.parts = {{"pool regions", driver.regions}};
+      for (auto& [owner, bytes] : driver.owners) level.parts.emplace_back(owner, bytes);
+      process.parts.emplace_back("driver level", driver.total);
+      if (has_context) process.parts.emplace_back("context", context);
+      process.note = "the rest is driver rounding, modules and kernels loaded since";
+    } else {
+      level.note = "the driver level was not recorded";
+    }
+    for (LedgerLine* line : {&used, &process, &level}) {
+      close(*line);
+      out.lines.push_back(std::move(*line));
+    }
+  }
+  LedgerLine held{"pool regions", {}, {}, {}, {}};
+  if (!layout.regions.empty()) {
+    Bytes request = largest_recent_request(store, pools, *at), unusable = 0;
+    for (const Hole& h : layout.holes) unusable += h.bytes < request ? h.bytes : 0;
+    held.bytes = regions;
+    held.parts = {{"live blocks", live - std::min(live, layout.outside)}, {"cached free", layout.free}};
+    held.note = fmt::format("{} of the free bytes are in holes too small for the largest recent request ({})",
+                            format_size(unusable), format_size(request));
+  } else {
+    held.note = "no region was recorded";
+  }
+  close(held);
+  LedgerLine asked{"live blocks", live, {{"requested", requested}, {"rounding and slack", live - requested}}, {}, {}};
+  close(asked);
+  LedgerLine sorted{"live blocks by category", live, {}, {}, {}};
+  for (std::size_t c = 0; c < kShown; ++c)
+    if (category[c] > 0 || c == static_cast<std::size_t>(Shown::unknown))
+      sorted.parts.emplace_back(name_of(static_cast<Shown>(c)), category[c]);
+  close(sorted);
+  out.lines.push_back(std::move(held));
+  out.lines.push_back(std::move(asked));
+  out.lines.push_back(std::move(sorted));
+
+  if (const auto* host = sample_at(store.host_samples, out.time_us, [](const trace::HostSample&) { return true; })) {
+    out.host.push_back({"resident set", host->rss, {}, {}, {}});
+    if (host->pinned > 0) out.host.push_back({"pinned", host->pinned, {}, {}, {}});
+  }
+  for (std::size_t i = 0; i < s.places.size(); ++i)
+    if (s.places[i].device < 0 && &s.places[i] != &place)
+      out.host.push_back({s.places[i].name, live_at(*at, static_cast<int>(i)), {}, {}, {}});
+
+  std::string framework = framework_name(store, place);
+  Bytes need = place.peak;
+  bool took = regions > 2 * need && (out.card == 0 ? place.limit > 0 && regions * 10 >= place.limit * 9 : regions * 2 > out.card);
+  if (took) {
+    out.sentence = fmt::format("{} holds {}, the model needs {} at most.", framework, format_size(regions), format_size(need));
+    out.advice = "set memory growth (tf.config.experimental.set_memory_growth) or a limit of your own";
+  } else if (sample != nullptr && regions > 0) {
+    out.sentence =
+        fmt::format("{} of the card's {} are used: {} holds {}, of which {} are live blocks.", format_size(sample->used),
+                    format_size(sample->total), framework, format_size(regions), format_size(live));
+  } else if (regions > 0) {
+    out.sentence = fmt::format("{} holds {}: {} live blocks, {} free.", framework, format_size(regions), format_size(live),
+                               format_size(layout.free));
+  } else {
+    out.sentence = fmt::format("{} are live on {}.", format_size(live), place.name);
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze

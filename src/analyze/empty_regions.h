@@ -1,0 +1,13 @@
+// Regions that a pool keeps although nothing has been in them for a while.
+#pragma once
+
+#include <vector>
+
+#include "analyze/state.h"
+
+namespace vramscope::analyze {
+
+// At the end of the trace, largest first; only those that held something earlier or that nothing ever used.
+std::vector<Region> empty_regions(const Engine::State& state, const Place& place);
+
+}  // namespace vramscope::analyze

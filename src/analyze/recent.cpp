@@ -1,0 +1,28 @@
+#include "analyze/recent.h"
+
+#include <algorithm>
+
+#include "analyze/facts.h"
+
+namespace vramscope::analyze {
+
+Bytes largest_recent_request(const Store& store, const PoolSet& pools, Moment at) {
+  constexpr std::uint64_t kMost = 20'000;
+  auto end = static_cast<std::uint64_t>(std::lower_bound(store.birth.begin(), store.birth.end(), at) - store.birth.begin());
+  std::uint64_t from = end > kMost ? end - kMost : 0;
+  std::int64_t step = at == 0 ? -1 : step_index(store, at - 1);
+  if (step >= 0) {
+    std::uint64_t begin = store.steps[static_cast<std::size_t>(std::max<std::int64_t>(0, step - 1))].begin;
+    auto first =
+        static_cast<std::uint64_t>(std::lower_bound(store.birth.begin(), store.birth.end(), begin) - store.birth.begin());
+    from = std::max(from, first);
+  }
+  Bytes out = 0;
+  for (std::uint64_t a = from; a < end; ++a) {
+    const Kind& kind = store.kind_of(a);
+    if (kind.pool < pools.size() && pools[kind.pool] != 0) out = std::max(out, kind.requested);
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze
