@@ -46,7 +46,7 @@ class Scopes {
         } else if (end && !stack.empty()) {
           stack.pop_back();
         }
-        thread_[m.thread].push_back({m.pos, stack.empty() ? 0 : stack.back(), tape > 0 ? Stage::backward : Stage::other});
+        thread_[m.thread].push_back({m.pos, stack.empty() ? 0 : stack.back(), tape > 0 ? Stage::forward : Stage::other});
       }
     }
   }
@@ -128,13 +128,14 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
   auto stage_of = [&](std::uint64_t i, const Kind& kind, Scope& scope) {
     const Timeline* timeline = scopes.any_thread() ? scopes.of_thread(columns.note[i]) : nullptr;
     scope = timeline != nullptr ? Scopes::at(*timeline, columns.birth[i]) : Scope{};
+    // The op's own name first, then what the process was in, then what the thread was in (a tape records the forward pass).
+    // The op names of an evaluation are those of the forward pass.
     auto stage = static_cast<Stage>(kind.stage);
-    if (stage == Stage::other) stage = scope.stage;
     if (!scopes.process().empty() && (stage == Stage::other || stage == Stage::forward)) {
       Stage process = Scopes::at(scopes.process(), columns.birth[i]).stage;
-      // The op names of an evaluation are those of the forward pass.
-      if (process != Stage::other && (stage == Stage::other || process == Stage::evaluate)) stage = process;
+      if (process == Stage::evaluate || (stage == Stage::other && process != Stage::other)) stage = process;
     }
+    if (stage == Stage::other) stage = scope.stage;
     return stage;
   };
   if (!steps.empty())

@@ -43,10 +43,40 @@ std::string_view text(const trace::Dictionaries& words, trace::StringId id) {
   return i < words.strings.size() ? std::string_view(words.strings[i]) : std::string_view();
 }
 
-std::string_view step_kind(std::string_view word) {
-  if (word.empty() || word == "step" || word == "batch" || word == "fit" || word == "train_batch") return "train";
-  if (word == "test" || word == "validation" || word == "eval" || word == "evaluation") return "evaluate";
-  return word;
+std::string_view step_kind(const trace::Dictionaries& words, const trace::Mark& mark) {
+  if (mark.kind != trace::MarkKind::batch) return "train";
+  std::string_view word = text(words, mark.name);
+  if (word == "test" || word == "validation" || word == "eval") return "evaluate";
+  return word.empty() || word == "batch" ? "train" : word;
+}
+
+// Which marks are steps. A program that tells steps tells batches too: then only those of evaluation and prediction count. A
+// training function is known as one only after its first call, which was told as a plain function.
+class StepMarks {
+ public:
+  StepMarks(const Tables& tables, const trace::Dictionaries& words) : words_(words) {
+    for (const MarkAt& m : tables.marks) {
+      if (m.row.kind != trace::MarkKind::step) continue;
+      if (!any_) first_ = m.pos, function_ = m.row.name;
+      any_ = true;
+    }
+  }
+  bool is_step(const MarkAt& m) const {
+    if (m.row.kind == trace::MarkKind::step) return true;
+    if (m.row.kind == trace::MarkKind::batch) return !any_ || step_kind(words_, m.row) != "train";
+    return any_ && m.row.kind == trace::MarkKind::function && m.pos <= first_ && m.row.name == function_;
+  }
+
+ private:
+  const trace::Dictionaries& words_;
+  bool any_ = false;
+  std::uint64_t first_ = 0;
+  trace::StringId function_{};
+};
+
+bool is_tracing(const trace::Dictionaries& words, const trace::Mark& mark) {
+  return mark.kind == trace::MarkKind::retrace ||
+         (mark.kind == trace::MarkKind::phase && mark.edge == trace::MarkEdge::begin && text(words, mark.name) == "trace");
 }
 
 }  // namespace
@@ -54,10 +84,7 @@ std::string_view step_kind(std::string_view word) {
 StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, std::uint64_t events, std::uint64_t end_us,
                       NameTable& names) {
   StepsFound out;
-  auto any = [&](trace::MarkKind kind) {
-    return std::ranges::any_of(tables.marks, [&](const MarkAt& m) { return m.row.kind == kind; });
-  };
-  trace::MarkKind wanted = any(trace::MarkKind::step) ? trace::MarkKind::step : trace::MarkKind::batch;
+  StepMarks step_marks(tables, words);
   std::int64_t epoch = 0;
   std::map<std::uint32_t, std::vector<StepRow>> open;  // by thread
   std::map<std::uint32_t, std::int64_t> count;         // by kind of step
@@ -70,12 +97,12 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   };
   for (const MarkAt& m : tables.marks) {
     if (m.row.kind == trace::MarkKind::epoch && m.row.edge != trace::MarkEdge::end) epoch += 1;
-    if (m.row.kind == trace::MarkKind::retrace || m.row.kind == trace::MarkKind::function)
+    if (is_tracing(words, m.row))
       for (auto& [thread, steps] : open)
         for (StepRow& step : steps) step.retraced = 1;
-    if (m.row.kind != wanted) continue;
+    if (!step_marks.is_step(m)) continue;
     StepRow step;
-    step.kind = names.id(step_kind(text(words, m.row.name)));
+    step.kind = names.id(step_kind(words, m.row));
     step.epoch = epoch;
     step.begin = m.pos;
     step.begin_us = m.time_us;
@@ -86,14 +113,23 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       if (mine.empty()) continue;
       finish(mine.back(), m.pos, m.time_us);
       mine.pop_back();
-    } else {  // instants: a step lasts until the next one
-      if (last_instant != nullptr) {
-        step.begin = last_instant->pos;
-        step.begin_us = last_instant->time_us;
+    } else {                                               // instants: a step lasts until the next one
+      bool ends = text(words, m.row.name) == "optimizer";  // told after each step, not before it
+      if (last_instant != nullptr || ends) {
+        step.begin = last_instant != nullptr ? last_instant->pos : 0;
+        step.begin_us = last_instant != nullptr ? last_instant->time_us : 0;
         finish(step, m.pos, m.time_us);
       }
       last_instant = &m;
     }
+  }
+  if (last_instant != nullptr && text(words, last_instant->row.name) != "optimizer") {
+    StepRow step;
+    step.kind = names.id(step_kind(words, last_instant->row));
+    step.epoch = epoch;
+    step.begin = last_instant->pos;
+    step.begin_us = last_instant->time_us;
+    finish(step, events, end_us);
   }
   // The step in which the recording ended is kept: an OOM often lies in it.
   for (auto& [thread, steps] : open)

@@ -110,7 +110,7 @@ std::string summary_text(const Summary& summary, bool colour) {
   return text;
 }
 
-void summary_json(const Summary& summary, support::JsonWriter& json) {
+void summary_json(const Summary& summary, support::JsonWriter& json, const std::function<void()>& more) {
   json.begin_object().member("file", summary.file);
   json.key("process").begin_object().member("pid", summary.pid).member("command", summary.command);
   if (summary.exit_code) json.member("exit_code", *summary.exit_code);
@@ -160,6 +160,7 @@ void summary_json(const Summary& summary, support::JsonWriter& json) {
   for (const auto& [key, value] : summary.settings) json.member(key, value);
   json.end_object().member("ended", summary.ended);
   if (!summary.damage.empty()) json.member("damage", summary.damage);
+  if (more) more();
   json.end_object();
 }
 

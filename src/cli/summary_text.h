@@ -1,6 +1,7 @@
 // A summary for people and for programs.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "analyze/summary.h"
@@ -12,6 +13,7 @@ namespace vramscope::cli {
 std::string summary_sentence(const analyze::Summary& summary);
 // The sentence, the table of pools, and what else is known. Ends with a newline.
 std::string summary_text(const analyze::Summary& summary, bool colour);
-void summary_json(const analyze::Summary& summary, support::JsonWriter& json);
+// `more` adds members to the object.
+void summary_json(const analyze::Summary& summary, support::JsonWriter& json, const std::function<void()>& more = {});
 
 }  // namespace vramscope::cli

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_folder.h"
+#include "cli/summary_answers.h"
 #include "cli/summary_text.h"
 #include "cli/terminal.h"
 #include "cli/verb.h"
@@ -19,35 +20,47 @@ class SummaryVerb final : public VerbBody {
   Result<int> run() override {
     const auto traces = traces_of(place_);
     if (!traces) return std::unexpected(traces.error());
-    std::vector<analyze::Summary> summaries;
     for (const auto& trace : *traces) {
       auto summary = analyze::summarize(trace.string());
       if (!summary) return std::unexpected(summary.error());
-      summaries.push_back(std::move(*summary));
+      auto engine = analyze::Engine::open(trace);
+      if (!engine) return std::unexpected(engine.error());
+      runs_.push_back({std::move(*summary), std::move(*engine)});
     }
-    json_ ? print_json(summaries) : print_text(summaries);
+    json_ ? print_json() : print_text();
     return 0;
   }
 
  private:
-  static void print_json(const std::vector<analyze::Summary>& summaries) {
+  struct Run {
+    analyze::Summary summary;
+    analyze::Engine engine;
+  };
+
+  static void json_of(const Run& run, support::JsonWriter& json) {
+    summary_json(run.summary, json, [&] { summary_answers_json(run.engine, json); });
+  }
+
+  void print_json() const {
     support::JsonWriter json;
-    if (summaries.size() == 1) {
-      summary_json(summaries[0], json);
+    if (runs_.size() == 1) {
+      json_of(runs_[0], json);
     } else {
       json.begin_object().key("processes").begin_array();
-      for (const auto& summary : summaries) summary_json(summary, json);
+      for (const Run& run : runs_) json_of(run, json);
       json.end_array().end_object();
     }
     fmt::print("{}\n", json.text());
   }
 
-  static void print_text(const std::vector<analyze::Summary>& summaries) {
+  void print_text() const {
     const bool colour = wants_colour(stdout);
-    if (summaries.size() > 1) fmt::print("{}\n\n", bold(fmt::format("{} processes were recorded.", summaries.size()), colour));
-    for (std::size_t i = 0; i < summaries.size(); ++i) fmt::print("{}{}", i > 0 ? "\n" : "", summary_text(summaries[i], colour));
+    if (runs_.size() > 1) fmt::print("{}\n\n", bold(fmt::format("{} processes were recorded.", runs_.size()), colour));
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      fmt::print("{}{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour), summary_answers_text(runs_[i].engine));
   }
 
+  std::vector<Run> runs_;
   std::string place_;
   bool json_ = false;
 };

@@ -39,7 +39,7 @@ std::optional<Bfc::Given> Bfc::allocate(std::uint64_t requested) {
   free_.erase(it);
   Chunk& chunk = chunks_[address];
   chunk.used = true;
-  if (bytes >= 2 * rounded || bytes - rounded >= kMostSlack) {
+  if ((options_.exact && bytes > rounded) || bytes >= 2 * rounded || bytes - rounded >= kMostSlack) {
     chunks_[address + rounded] = {bytes - rounded, chunk.region, false};
     free_.insert({bytes - rounded, address + rounded});
     chunk.bytes = rounded;

@@ -123,8 +123,10 @@ class Run {
       return bytes == 0 || get({name, "output", bytes, 0, 1, "", "train.py", line}).has_value();
     };
     if (s <= p_.warmup_steps && !stay("CacheFill", p_.cache_bytes, 51)) return false;
-    if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0 && !stay("Identity", p_.leak_bytes, 31))
-      return false;
+    if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0) {
+      if (!stay("Identity", leak_size(), 31)) return false;
+      truth_.leaks += 1;
+    }
     if (p_.saturating_bytes > 0) {
       double now = static_cast<double>(p_.saturating_bytes) * (1 - std::exp(-static_cast<double>(s) / p_.saturating_steps));
       auto grow = static_cast<std::uint64_t>(std::max(0.0, now - saturated_));
@@ -135,6 +137,15 @@ class Run {
     }
     if (p_.noise > 0) return wander();
     return true;
+  }
+
+  // In whole quanta, so that the allocator's rounding does not shift the mean.
+  std::uint64_t leak_size() {
+    if (p_.leak_spread == 0) return p_.leak_bytes;
+    leak_wander_ = p_.leak_memory * leak_wander_ +
+                   std::sqrt(1 - p_.leak_memory * p_.leak_memory) * std::normal_distribution(0.0, 1.0)(random_);
+    double quanta = static_cast<double>(p_.leak_bytes) / 256 * (1 + p_.leak_spread * leak_wander_);
+    return static_cast<std::uint64_t>(std::max(1.0, std::round(quanta))) * 256;
   }
 
   // Blocks that come and go over many steps, so that their sum is an AR(1) process around three standard deviations.
@@ -181,7 +192,7 @@ class Run {
   Truth truth_;
   std::vector<Handle> weights_;
   std::deque<Handle> wandering_;
-  double wander_ = 0, saturated_ = 0;
+  double wander_ = 0, saturated_ = 0, leak_wander_ = 0;
   std::uint64_t step_peak_ = 0;
 };
 

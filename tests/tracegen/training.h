@@ -28,6 +28,7 @@ struct Training {
 
   std::uint64_t leak_bytes = 0;                // kept by each leaking step, in one block
   std::int64_t leak_every = 1, leak_from = 2;  // steps
+  double leak_spread = 0, leak_memory = 0;     // the leaked block's size varies: relative deviation, correlation of neighbours
   double noise = 0;                    // autocorrelated wandering of what is left after a step, in bytes (standard deviation)
   double noise_memory = 0.9;           // of the AR(1) process
   bool variable_shapes = false;        // layer_bytes varies from step to step
@@ -43,6 +44,7 @@ struct Training {
 struct Truth {
   std::uint64_t peak = 0, steady_peak = 0, end = 0, allocs = 0, events = 0;
   std::vector<std::uint64_t> step_peak, left_after;
+  std::uint64_t leaks = 0;  // steps that leaked
   bool out_of_memory = false;
 };
 

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/answer.h"
+#include "cli/plot.h"
+#include "cli/run_folder.h"
+#include "cli/terminal.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class DiffVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.operands("traces", traces_, "two or more .vram files or run folders");
+    arguments.text("--where", where_, "only blocks that match, e.g. 'category:activations'", "FILTER");
+    arguments.count("-n,--rows", rows_, "rows of a table (0 = all)");
+    arguments.flag("--json", json_, "for programs: exact bytes");
+    arguments.flag("--ascii", ascii_, "bars with # only");
+  }
+
+  Result<int> run() override {
+    std::vector<analyze::Engine> engines;
+    std::vector<std::string> names;
+    for (const std::string& name : traces_) {
+      auto files = traces_of(name);
+      if (!files) return std::unexpected(files.error());
+      if (files->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", name, files->size()));
+      auto engine = analyze::Engine::open(files->front());
+      if (!engine) return std::unexpected(engine.error());
+      engines.push_back(std::move(*engine));
+      std::filesystem::path path = name;
+      names.push_back(path.has_filename() ? path.filename().string() : path.parent_path().filename().string());
+    }
+    std::vector<const analyze::Engine*> runs;
+    for (const analyze::Engine& engine : engines) runs.push_back(&engine);
+    auto compared = analyze::compare(runs, names, where_);
+    if (!compared) return std::unexpected(compared.error());
+    fmt::print("{}", json_ ? analyze::to_json(*compared) + "\n" : text(*compared));
+    return 0;
+  }
+
+ private:
+  std::string table_of(const std::string& head, const std::vector<analyze::CompareRow>& rows, const analyze::Compare& c) const {
+    Table table;
+    table.column(head, Table::Align::left);
+    for (const analyze::CompareSide& side : c.sides) table.column(printable(side.name, 24));
+    table.column("CHANGE");
+    table.column("", Table::Align::left);
+    std::uint64_t widest = 0;
+    for (const auto& row : rows)
+      for (const auto& bytes : row.bytes) widest = std::max(widest, bytes.value_or(0));
+    std::size_t shown = 0;
+    for (const analyze::CompareRow& row : rows) {
+      if (row.change == 0 && shown > 0 && head != "CATEGORY") continue;
+      if (rows_ != 0 && shown++ >= rows_) break;
+      std::vector<std::string> cells = {dash(head == "OP" ? short_op(row.key) : row.key)};
+      for (const auto& bytes : row.bytes) cells.push_back(bytes ? mib(*bytes) : "–");
+      cells.push_back(signed_mib(row.change));
+      if (wants_colour(stdout) || ascii_) cells.push_back(bar(row.bytes.back().value_or(0), widest, 12, ascii_));
+      table.row(cells);
+    }
+    return "\n" + table.text(wants_colour(stdout));
+  }
+
+  std::string text(const analyze::Compare& c) const {
+    std::string out = headline(c.sentence);
+    Table sides;
+    sides.column(fmt::format("MiB, {}", c.basis), Table::Align::left);
+    for (const analyze::CompareSide& side : c.sides) sides.column(printable(side.name, 24));
+    auto line = [&](const char* name, auto figure) {
+      std::vector<std::string> cells = {name};
+      for (const analyze::CompareSide& side : c.sides) cells.push_back(figure(side));
+      sides.row(cells);
+    };
+    line("steady peak", [](const analyze::CompareSide& s) { return mib(s.steady_peak); });
+    line("peak", [](const analyze::CompareSide& s) { return mib(s.peak); });
+    line("left after a step", [](const analyze::CompareSide& s) { return mib(s.left_after); });
+    line("pool", [](const analyze::CompareSide& s) { return mib(s.regions); });
+    line("steps", [](const analyze::CompareSide& s) { return support::format_count(s.steps); });
+    line("blocks a step", [](const analyze::CompareSide& s) { return support::format_count(s.allocs_per_step); });
+    out += "\n" + sides.text(wants_colour(stdout));
+    out += table_of("CATEGORY", c.categories, c) + table_of("LAYER", c.layers, c) + table_of("OP", c.ops, c) +
+           table_of("DTYPE", c.dtypes, c);
+    if (!c.same_place.empty()) out += table_of("CATEGORY, SAME PLACE", c.same_place, c);
+    if (!c.settings.empty()) {
+      Table settings;
+      settings.column("SETTING", Table::Align::left);
+      for (const analyze::CompareSide& side : c.sides) settings.column(printable(side.name, 24), Table::Align::left);
+      for (const auto& [key, values] : c.settings) {
+        std::vector<std::string> cells = {printable(key, 40)};
+        for (const std::string& value : values) cells.push_back(dash(value));
+        settings.row(cells);
+      }
+      out += "\n" + settings.text(wants_colour(stdout));
+    }
+    return out;
+  }
+
+  std::vector<std::string> traces_;
+  std::string where_;
+  std::uint64_t rows_ = 10;
+  bool json_ = false, ascii_ = false;
+};
+
+const Register kVerb{{.name = "diff",
+                      .group = Group::answer,
+                      .help = "which of two or more runs needs more, and through what",
+                      .examples = "  vramscope diff float32.vram mixed.vram\n"
+                                  "  vramscope diff batch32.vram batch64.vram batch128.vram --where 'category:activations'\n",
+                      .make = make<DiffVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/terminal.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class LedgerVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    options_.declare(arguments, false);
+    arguments.text("--at", at_, "peak, steady, end, step:N, a time such as 6.2s, oom", "INSTANT");
+  }
+
+  Result<int> run() override {
+    return answer_each(options_, [&](const analyze::Engine& engine, int place) -> Result<Answer> {
+      auto ledger = engine.ledger(at_, place);
+      if (!ledger) return std::unexpected(ledger.error());
+      return Answer{text(*ledger), analyze::to_json(*ledger)};
+    });
+  }
+
+ private:
+  static void add(Table& table, const analyze::LedgerLine& line) {
+    table.row({line.name, line.bytes ? mib(*line.bytes) : "–", line.residual ? signed_mib(*line.residual) : "", line.note});
+    for (const auto& [name, bytes] : line.parts) table.row({"  " + printable(name), mib(bytes), "", ""});
+  }
+
+  static std::string text(const analyze::Ledger& ledger) {
+    std::string out = headline(ledger.sentence);
+    Table table;
+    table.column(fmt::format("{} AT {}", ledger.place, age(ledger.time_us)), Table::Align::left);
+    table.column("MiB");
+    table.column("RESIDUAL");
+    table.column("", Table::Align::left);
+    if (ledger.card > 0) table.row({"card", mib(ledger.card), "", ""});
+    for (const analyze::LedgerLine& line : ledger.lines) add(table, line);
+    out += "\n" + table.text(wants_colour(stdout));
+    if (!ledger.host.empty()) {
+      Table host;
+      host.column("HOST", Table::Align::left);
+      host.column("MiB");
+      for (const analyze::LedgerLine& line : ledger.host) host.row({line.name, line.bytes ? mib(*line.bytes) : "–"});
+      out += "\n" + host.text(wants_colour(stdout));
+    }
+    return out + to_do(ledger.advice);
+  }
+
+  AnswerOptions options_;
+  std::string at_ = "peak";
+};
+
+const Register kVerb{{.name = "ledger",
+                      .group = Group::answer,
+                      .help = "which level holds the memory: card, process, driver, pool, blocks",
+                      .examples = "  vramscope ledger run.vram\n"
+                                  "  vramscope ledger run.vram --at end --json\n",
+                      .make = make<LedgerVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

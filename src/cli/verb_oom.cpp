@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/terminal.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class OomVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override { options_.declare(arguments, false); }
+
+  Result<int> run() override {
+    return answer_each(options_, [&](const analyze::Engine& engine, int) -> Result<Answer> {
+      analyze::Ooms ooms = engine.ooms();
+      return Answer{text(ooms), analyze::to_json(ooms)};
+    });
+  }
+
+ private:
+  std::string text(const analyze::Ooms& ooms) const {
+    std::string out = headline(ooms.sentence);
+    if (ooms.events.empty()) return out;
+    const analyze::OomEvent& e = ooms.events.back();
+    bool colour = wants_colour(stdout);
+    Table causes;
+    causes.column("CAUSE", Table::Align::left);
+    causes.column("HOLDS", Table::Align::left);
+    causes.column("FITS WITHOUT IT", Table::Align::left);
+    causes.column("EVIDENCE", Table::Align::left);
+    for (const analyze::OomCause& c : e.causes) causes.row({c.cause, c.holds ? "yes" : "no", c.would_fit, c.evidence});
+    out += "\n" + causes.text(colour);
+    out += fmt::format("\n  The request: {} by {}{} from {}; {} short of fitting.\n", support::format_size(e.requested),
+                       dash(e.op), e.layer.empty() ? "" : " in " + e.layer, e.pool, support::format_size(e.short_by));
+    Table live;
+    for (const char* head : {"LIVE", "LAYER", "OP"}) live.column(head, Table::Align::left);
+    for (const char* head : {"BLOCKS", "MiB", "SHARE"}) live.column(head);
+    for (std::size_t i = 0; i < e.live_set.size() && (options_.rows == 0 || i < options_.rows); ++i) {
+      const analyze::Group& g = e.live_set[i];
+      live.row({g.keys[0], dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), mib(g.bytes),
+                share(g.bytes, e.live)});
+    }
+    live.total({"all", "", "", "", mib(e.live), ""});
+    out += "\n" + live.text(colour);
+    if (ooms.events.size() > 1) out += fmt::format("\n  {} requests failed; this is the last.\n", ooms.events.size());
+    return out + to_do(ooms.advice);
+  }
+
+  AnswerOptions options_;
+};
+
+const Register kVerb{{.name = "oom",
+                      .group = Group::answer,
+                      .help = "why a request failed, and what would have made it fit",
+                      .examples = "  vramscope oom run.vram\n"
+                                  "  vramscope oom run.vram --json | jq '.events[-1].verdict'\n",
+                      .make = make<OomVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/answer.h"
+#include "cli/plot.h"
+#include "cli/terminal.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class StepsVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override { options_.declare(arguments, false); }
+
+  Result<int> run() override {
+    return answer_each(options_, [&](const analyze::Engine& engine, int place) -> Result<Answer> {
+      analyze::Steps steps = engine.steps(place);
+      support::JsonWriter json;
+      json.begin_object().key("steps");
+      analyze::write(json, steps);
+      json.key("phases").begin_array();
+      std::vector<analyze::Phase> phases = engine.phases(place);
+      for (const analyze::Phase& phase : phases) analyze::write(json, phase);
+      json.end_array().end_object();
+      return Answer{text(steps, phases), json.text()};
+    });
+  }
+
+ private:
+  static std::vector<std::string> row(const analyze::Step& s) {
+    auto known = [](analyze::Bytes bytes) { return bytes == 0 ? std::string("–") : mib(bytes); };
+    std::string name = s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", s.kind, s.number);
+    return {name,
+            mib(s.peak),
+            signed_mib(s.growth),
+            mib(s.after),
+            mib(s.allocated),
+            fmt::format("{:.1f}", s.churn),
+            support::format_count(s.allocs),
+            known(s.forward_peak),
+            known(s.backward_peak),
+            known(s.optimizer_peak),
+            known(s.before_optimizer),
+            known(s.after_optimizer),
+            s.warmup    ? "warm-up"
+            : s.outlier ? s.why
+                        : ""};
+  }
+
+  std::string text(const analyze::Steps& steps, const std::vector<analyze::Phase>& phases) const {
+    std::string out = headline(steps.sentence);
+    bool colour = wants_colour(stdout);
+    if (!steps.steps.empty()) {
+      std::vector<std::uint64_t> peaks;
+      for (const analyze::Step& s : steps.steps) peaks.push_back(s.peak);
+      out += "\n" + dim("  MiB, peak of each step", colour) + "\n" +
+             plot(peaks, "step 1", std::to_string(peaks.size()), options_.ascii);
+      Table table;
+      table.column("STEP", Table::Align::left);
+      for (const char* head : {"PEAK", "GROWTH", "AFTER", "ALLOCATED", "CHURN", "BLOCKS", "FORWARD", "BACKWARD", "OPTIMIZER",
+                               "BEFORE OPT", "AFTER OPT"})
+        table.column(head);
+      table.column("", Table::Align::left);
+      // First, odd and last ones; those between are alike.
+      std::size_t n = steps.steps.size(), limit = options_.rows == 0 ? n : options_.rows, shown = 0;
+      bool gap = false;
+      for (std::size_t i = 0; i < n; ++i) {
+        const analyze::Step& s = steps.steps[i];
+        if (i < limit - std::min<std::size_t>(limit, 2) || i + 2 >= n || (s.outlier && shown < 2 * limit)) {
+          table.row(row(s));
+          ++shown;
+          gap = false;
+        } else if (!gap) {
+          table.row({"…"});
+          gap = true;
+        }
+      }
+      out += "\n" + table.text(colour);
+    }
+    if (!phases.empty()) {
+      Table table;
+      table.column("PHASE", Table::Align::left);
+      for (const char* head : {"FROM", "FOR", "PEAK", "KEPT", "ALLOCATED", "BLOCKS", "HOST PEAK"}) table.column(head);
+      std::size_t limit = options_.rows == 0 ? phases.size() : std::max<std::size_t>(options_.rows, 12);
+      for (std::size_t i = 0; i < std::min(limit, phases.size()); ++i) {
+        const analyze::Phase& p = phases[i];
+        table.row({printable(p.name, 30), age(p.begin_us), age(p.end_us - p.begin_us), mib(p.peak), mib(p.growth_kept),
+                   mib(p.allocated), support::format_count(p.allocs), p.host_peak == 0 ? "–" : mib(p.host_peak)});
+      }
+      if (phases.size() > limit) table.row({fmt::format("{} more", phases.size() - limit)});
+      out += "\n" + table.text(colour);
+    }
+    return out;
+  }
+
+  AnswerOptions options_;
+};
+
+const Register kVerb{{.name = "steps",
+                      .group = Group::answer,
+                      .help = "memory of each step and phase: peak, growth, churn",
+                      .examples = "  vramscope steps run.vram\n"
+                                  "  vramscope steps run.vram -n 0 --json | jq '.steps.steps[].peak'\n",
+                      .make = make<StepsVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli
