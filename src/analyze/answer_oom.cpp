@@ -100,7 +100,8 @@ OomCause spike_cause(const Scene& m) {
   OomCause out{"spike", false, "unknown", m.scratch + (m.request_is_scratch ? m.requested : 0), {}};
   Bytes capacity = m.limit != 0 ? m.limit : m.regions;
   out.would_fit = m.request_is_scratch ? "yes" : fits(m.live - std::min(m.live, m.scratch), m.requested, capacity);
-  out.holds = m.request_is_scratch || (m.scratch * 10 > m.live && out.would_fit == "yes");
+  // A few bytes of scratch that come last are not why the memory is full.
+  out.holds = out.bytes * 10 >= capacity && out.would_fit == "yes";
   out.evidence = m.request_is_scratch
                      ? fmt::format("the request itself is scratch, {} more of it were live", format_size(m.scratch))
                      : fmt::format("{} of what was live is scratch (workspaces, temporaries)", format_size(m.scratch));

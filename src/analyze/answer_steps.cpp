@@ -53,11 +53,14 @@ std::string sentence_of(const Steps& out) {
     if (first == 0) first = s.number;
     last = s.number;
   }
+  std::int64_t batches = out.steps[out.steady_first].batches;
+  std::string runs = batches > 1 ? fmt::format(", each runs {} batches", batches) : "";
+  bool alike = high - low <= high / 20;
   std::string same = low == high ? fmt::format("each peaks at {}", format_size(high))
                                  : fmt::format("they peak at {} to {}", format_size(low), format_size(high));
   std::string start = first_peak > high ? fmt::format("; warm-up before them needed {}", format_size(first_peak)) : "";
   std::string odd = outliers > 0 ? fmt::format("; {} out", support::format_plural(outliers, "step stands", "steps stand")) : "";
-  return fmt::format("Steps {} to {} are alike: {}{}{}{}.", first, last, same, start, odd, how);
+  return fmt::format("Steps {} to {} {}: {}{}{}{}{}.", first, last, alike ? "are alike" : "differ", same, start, odd, runs, how);
 }
 
 }  // namespace
@@ -88,6 +91,7 @@ Steps Engine::steps(int place) const {
     Step step;
     step.number = row.number;
     step.kind = store.name(row.kind);
+    step.batches = row.batches;
     step.epoch = row.epoch;
     step.begin = row.begin;
     step.end = row.end;

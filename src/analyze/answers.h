@@ -59,6 +59,7 @@ struct Place {
 struct Step {
   std::int64_t number = 0;
   std::string kind;           // train, evaluate, predict, or the mark's own word
+  std::int64_t batches = 1;   // that it runs: more than one with steps_per_execution
   std::int64_t epoch = 0;     // 0 = not told
   Moment begin = 0, end = 0;  // states: before its first and after its last memory event
   std::uint64_t begin_us = 0, end_us = 0;

@@ -122,6 +122,7 @@ std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& dr
 Attribution attribute(const Store& draft, const Columns& columns, NameTable& names, unsigned threads) {
   Scopes scopes(draft, names);
   auto steps = draft.steps;
+  std::uint64_t last_step_end = steps.empty() ? 0 : steps.back().end;
   // Where the backward pass of each step begins: the first block that says so.
   std::vector<std::atomic<std::uint64_t>> backward(steps.size());
   for (auto& b : backward) b = ~std::uint64_t{0};
@@ -159,19 +160,29 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       Stage stage = stage_of(i, kind, scope);
       auto category = static_cast<trace::Category>(kind.category);
       Known known = category == trace::Category::unknown ? Known::unknown : Known::named;
+      std::uint32_t layer = kind.layer != 0 ? kind.layer : scope.layer;
+      // Inside a layer's call it is no op of the input pipeline, whatever its name.
+      if (static_cast<Stage>(kind.stage) == Stage::input && scope.layer != 0) {
+        stage = scope.stage == Stage::other ? Stage::forward : scope.stage;
+        category = trace::Category::unknown;
+        known = Known::unknown;
+      }
       std::size_t s = step_of(steps, columns.birth[i]);
       if (s < steps.size()) {
         std::uint64_t turn = backward[s].load(std::memory_order_relaxed), death = columns.death[i];
-        bool ends_inside = columns.death[i] != kNone32 && death < steps[s].end;
+        // Where the recording ends inside a step, what is live there counts as if the step had gone on. A block may also come
+        // back a few steps later: eager tapes wait for Python's garbage collector.
+        bool cut_short = columns.death[i] == kNone32 && steps[s].end >= columns.ref.size();
+        bool inside = cut_short || (columns.death[i] != kNone32 && death < steps[s].end);
+        bool comes_back = inside || (layer != 0 && columns.death[i] != kNone32 && death < last_step_end);
         bool before = columns.birth[i] < turn;
         if (stage == Stage::other && turn != ~std::uint64_t{0}) stage = before ? Stage::forward : Stage::backward;
-        if (known == Known::unknown && ends_inside) {
+        if (known == Known::unknown && comes_back) {
           known = Known::inferred;
           category =
               before && turn != ~std::uint64_t{0} && death > turn ? trace::Category::activation : trace::Category::temporary;
         }
       }
-      std::uint32_t layer = kind.layer != 0 ? kind.layer : scope.layer;
       columns.note[i] = Note::of(layer, category, known, stage).bits;
     }
   });

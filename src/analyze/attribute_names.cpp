@@ -24,7 +24,8 @@ std::string short_line(std::string_view file, std::uint64_t line) {
 
 bool is_library(std::string_view file) {
   return file.find("site-packages") != std::string_view::npos || file.find("dist-packages") != std::string_view::npos ||
-         file.find("/lib/python") != std::string_view::npos || file.starts_with('<') || !file.ends_with(".py");
+         file.find("/lib/python") != std::string_view::npos || file.find("/vramscope/") != std::string_view::npos ||
+         file.starts_with('<') || !file.ends_with(".py");
 }
 
 // The innermost frame that the user wrote; the innermost of all where there is none.

@@ -37,6 +37,10 @@ std::vector<Region> empty_regions(const Engine::State& s, const Place& place) {
     out[r].empty_since_us = store.time_of(left);
     out[r].empty_since_step = s.step_number(left);
   }
+  // Between two steps most of a pool is empty. Only what was not used in the whole last step stands idle.
+  Moment used_from = s.steady.has ? store.steps[s.steady.last].begin : store.events() / 2;
+  std::uint64_t used_from_us = store.time_of(used_from);
+  std::erase_if(out, [&](const Region& r) { return r.empty_since_us >= used_from_us; });
   std::ranges::stable_sort(out, [](const Region& a, const Region& b) { return a.bytes > b.bytes; });
   return out;
 }

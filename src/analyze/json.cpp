@@ -52,6 +52,7 @@ void write(support::JsonWriter& json, const Step& answer) {
   Object object(json);
   object.member("number", answer.number);
   object.member("kind", answer.kind);
+  object.member("batches", answer.batches);
   object.member("epoch", answer.epoch);
   object.member("begin", answer.begin);
   object.member("end", answer.end);

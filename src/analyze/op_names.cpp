@@ -70,7 +70,8 @@ bool is_update_op(std::string_view type) {
 
 bool is_input_op(std::string_view type) {
   return type.starts_with("SameWorkerRecvDone") || type.starts_with("IteratorGetNext") || type.starts_with("_Recv") ||
-         type.starts_with("_HostRecv") || type.starts_with("TensorSlice") || type.starts_with("BatchDataset");
+         type.starts_with("_HostRecv") || type.starts_with("TensorSlice") || type.starts_with("BatchDataset") ||
+         type.starts_with("GatherV2") || type.starts_with("Decode") || type.starts_with("ParseExample");
 }
 
 }  // namespace
@@ -113,7 +114,7 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
     out.stage = Stage::optimizer;
   else if (has(op, "gradient_tape/") || has(op, "gradients/") || is_backward_op(type))
     out.stage = Stage::backward;
-  else if (is_input_op(type))
+  else if (is_input_op(type) && parts.size() == 1)
     out.stage = Stage::input;
   else if (framework == trace::Framework::tensorflow && parts.size() >= 2)
     out.stage = Stage::forward;

@@ -89,6 +89,13 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   std::map<std::uint32_t, std::vector<StepRow>> open;  // by thread
   std::map<std::uint32_t, std::int64_t> count;         // by kind of step
   const MarkAt* last_instant = nullptr;
+  // steps_per_execution: the batch number jumps by as many batches as one step runs.
+  std::int64_t last_batch = 0, last_epoch = -1, jump = 1;
+  auto count_batches = [&](std::int64_t batch, std::int64_t in_epoch) {
+    if (in_epoch == last_epoch && batch > last_batch) jump = batch - last_batch;
+    last_batch = batch;
+    last_epoch = in_epoch;
+  };
   auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us) {
     step.end = pos;
     step.end_us = time_us;
@@ -97,6 +104,8 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   };
   for (const MarkAt& m : tables.marks) {
     if (m.row.kind == trace::MarkKind::epoch && m.row.edge != trace::MarkEdge::end) epoch += 1;
+    if (m.row.kind == trace::MarkKind::epoch && m.row.edge == trace::MarkEdge::end) open[m.thread].clear();
+    if (m.row.kind == trace::MarkKind::batch && m.row.edge == trace::MarkEdge::begin) count_batches(m.row.number, epoch);
     if (is_tracing(words, m.row))
       for (auto& [thread, steps] : open)
         for (StepRow& step : steps) step.retraced = 1;
@@ -108,6 +117,7 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     step.begin_us = m.time_us;
     auto& mine = open[m.thread];
     if (m.row.edge == trace::MarkEdge::begin) {
+      mine.clear();  // steps do not nest: one that did not end found no more data
       mine.push_back(step);
     } else if (m.row.edge == trace::MarkEdge::end) {
       if (mine.empty()) continue;
@@ -137,6 +147,7 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   std::ranges::sort(out.steps, {}, &StepRow::begin);
   count.clear();
   for (StepRow& step : out.steps) step.number = ++count[step.kind];
+  for (StepRow& step : out.steps) step.batches = static_cast<std::uint32_t>(jump);
   out.source = out.steps.empty() ? 0 : 1;
   return out;
 }

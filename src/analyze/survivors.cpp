@@ -31,13 +31,15 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
     key ^= (static_cast<std::uint64_t>(site.region) + 1) * 0x165667b19e3779f9ULL;
     return key ^ (static_cast<std::uint64_t>(store.note_of(alloc).layer()) + 1) * 0xd6e8feb86659fd93ULL;
   };
-  std::vector<std::uint64_t> step_end;  // by window step: where the next one begins, or the end
-  for (std::size_t w = 0; w < n; ++w) step_end.push_back(w + 1 < n ? store.steps[window.steps[w + 1]].begin : store.events());
+  // By window step: where the next one begins. What lives when the last one ends counts as kept: at exit a program frees all.
+  std::vector<std::uint64_t> step_end;
+  std::uint64_t horizon = std::min<std::uint64_t>(store.steps[window.steps.back()].end, store.events());
+  for (std::size_t w = 0; w < n; ++w) step_end.push_back(w + 1 < n ? store.steps[window.steps[w + 1]].begin : horizon);
   std::uint64_t begin = store.steps[window.steps.front()].begin;
   auto first = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), begin) - store.birth.begin());
   std::size_t w = 0;
   for (std::size_t a = first; a < store.birth.size(); ++a) {
-    std::uint64_t birth = store.birth[a], death = store.death[a] == kNone32 ? ~std::uint64_t{0} : store.death[a];
+    std::uint64_t birth = store.birth[a], death = store.death[a] >= horizon ? ~std::uint64_t{0} : store.death[a];
     if (store.birth[a] == kNone32) continue;
     while (w < n && birth >= step_end[w]) ++w;
     if (w == n) break;

@@ -19,8 +19,8 @@ struct StepWindow {
 
 // Blocks of one origin (op, layer, line, stack) that were born in the window and were still live when the following step ended.
 struct Origin {
-  std::uint64_t example = 0;  // its first block that is still live, or its first block
-  std::vector<double> kept;   // by window step: bytes born in it that are live at the end of the trace
+  std::uint64_t example = 0;  // its first block that is still live then, or its first block
+  std::vector<double> kept;   // by window step: bytes born in it that are live when the last one ends
   std::uint64_t kept_blocks = 0, freed_blocks = 0;
   Bytes kept_bytes = 0, largest = 0;
   std::size_t longest_freed = 0;      // highest age, in steps, of a block that came back

@@ -83,14 +83,33 @@ class StepsVerb final : public VerbBody {
     if (!phases.empty()) {
       Table table;
       table.column("PHASE", Table::Align::left);
-      for (const char* head : {"FROM", "FOR", "PEAK", "KEPT", "ALLOCATED", "BLOCKS", "HOST PEAK"}) table.column(head);
-      std::size_t limit = options_.rows == 0 ? phases.size() : std::max<std::size_t>(options_.rows, 12);
-      for (std::size_t i = 0; i < std::min(limit, phases.size()); ++i) {
-        const analyze::Phase& p = phases[i];
-        table.row({printable(p.name, 30), age(p.begin_us), age(p.end_us - p.begin_us), mib(p.peak), mib(p.growth_kept),
-                   mib(p.allocated), support::format_count(p.allocs), p.host_peak == 0 ? "–" : mib(p.host_peak)});
+      for (const char* head : {"TIMES", "FROM", "FOR", "PEAK", "KEPT", "ALLOCATED", "BLOCKS", "HOST PEAK"}) table.column(head);
+      // The same phase may come many times: one row for each name, in the order of the first.
+      std::vector<analyze::Phase> rows;
+      std::vector<std::uint64_t> times, lasted;
+      for (const analyze::Phase& p : phases) {
+        auto it = std::ranges::find(rows, p.name, &analyze::Phase::name);
+        auto i = static_cast<std::size_t>(it - rows.begin());
+        if (it == rows.end()) {
+          rows.push_back(p);
+          times.push_back(0);
+          lasted.push_back(0);
+        } else {
+          it->peak = std::max(it->peak, p.peak);
+          it->growth_kept += p.growth_kept;
+          it->allocated += p.allocated;
+          it->allocs += p.allocs;
+          it->host_peak = std::max(it->host_peak, p.host_peak);
+        }
+        times[i] += 1;
+        lasted[i] += p.end_us - p.begin_us;
       }
-      if (phases.size() > limit) table.row({fmt::format("{} more", phases.size() - limit)});
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const analyze::Phase& p = rows[i];
+        table.row({printable(p.name, 30), support::format_count(times[i]), age(p.begin_us), age(lasted[i]), mib(p.peak),
+                   mib(p.growth_kept), mib(p.allocated), support::format_count(p.allocs),
+                   p.host_peak == 0 ? "–" : mib(p.host_peak)});
+      }
       out += "\n" + table.text(colour);
     }
     return out;

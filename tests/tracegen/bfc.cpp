@@ -9,7 +9,7 @@ constexpr std::uint64_t kMostSlack = 128u << 20;
 }  // namespace
 
 std::optional<Bfc::Region> Bfc::extend(std::uint64_t rounded) {
-  std::uint64_t available = (options_.limit - pool_) / kQuantum * kQuantum;
+  std::uint64_t available = (std::min(options_.limit, options_.device) - pool_) / kQuantum * kQuantum;
   if (rounded > available) return std::nullopt;
   std::uint64_t bytes = available;
   if (options_.growth) {

@@ -16,7 +16,8 @@ class Bfc {
   struct Options {
     std::uint64_t limit = std::uint64_t{64} << 30;
     bool growth = true;
-    bool exact = false;  // split always: a block is never larger than the rounded request
+    std::uint64_t device = ~std::uint64_t{0};  // what the device can give in all, whatever the limit says
+    bool exact = false;                        // split always: a block is never larger than the rounded request
     std::uint64_t base = 0x7f0000000000;
   };
   struct Region {

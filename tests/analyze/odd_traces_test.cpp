@@ -1,0 +1,164 @@
+// Traces that lack something: a clear answer or a clear error, never a crash.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "analyze/api.h"
+#include "analyze/json.h"
+#include "maker.h"
+#include "training.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+
+class OddTraces : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("vs-odd-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    path_ = folder_ / "run.vram";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Every question once; all of them must come back.
+  static void ask_everything(const Engine& e) {
+    (void)to_json(e.overview());
+    (void)to_json(e.steps());
+    (void)e.phases();
+    (void)e.marks(0, 0);
+    (void)e.samples();
+    for (const char* at : {"peak", "steady", "end", "start", "step:1", "1s", "oom", "moment:3"}) {
+      if (auto live = e.live({at, {By::category, By::op}, "", -1, 5})) (void)to_json(*live);
+      if (auto map = e.address_map({at, -1, -1, ""})) (void)to_json(*map);
+      if (auto ledger = e.ledger(at)) (void)to_json(*ledger);
+      if (auto layers = e.layers(at)) (void)to_json(*layers);
+    }
+    for (std::size_t by = 0; by < kByCount; ++by) {
+      StackedRequest request;
+      request.by = static_cast<By>(by);
+      request.width = 10;
+      if (auto stacked = e.stacked(request)) (void)to_json(*stacked);
+    }
+    if (auto top = e.top({})) (void)to_json(*top);
+    if (auto diff = e.diff({})) (void)to_json(*diff);
+    if (auto leaks = e.leaks()) {
+      EXPECT_FALSE(leaks->sentence.empty());
+    }
+    if (auto frag = e.fragmentation()) {
+      EXPECT_FALSE(frag->sentence.empty());
+    }
+    EXPECT_FALSE(e.ooms().sentence.empty());
+    (void)to_json(e.findings());
+    (void)e.complete("layer:");
+  }
+  Engine open() { return Engine::open(path_).value(); }
+  fs::path folder_, path_;
+};
+
+TEST_F(OddTraces, Empty) {
+  ASSERT_TRUE(tracegen::Maker::create(path_, {})->finish());
+  Engine e = open();
+  ask_everything(e);
+  EXPECT_EQ(e.overview().allocs, 0u);
+}
+
+TEST_F(OddTraces, OneEvent) {
+  auto maker = tracegen::Maker::create(path_, {}).value();
+  maker.alloc({"Relu", "output", 1024});
+  ASSERT_TRUE(maker.finish());
+  Engine e = open();
+  ask_everything(e);
+  EXPECT_EQ(e.places()[0].peak, 1024u);
+  EXPECT_EQ(e.steps().source, "none");
+  EXPECT_NE(e.steps().sentence.find("cannot be told"), std::string::npos);
+  EXPECT_EQ(e.leaks()->verdict, "cannot tell");
+}
+
+TEST_F(OddTraces, NoFrees) {
+  auto maker = tracegen::Maker::create(path_, {}).value();
+  for (int i = 0; i < 5000; ++i) maker.alloc({"Relu", "output", 512});
+  ASSERT_TRUE(maker.finish());
+  Engine e = open();
+  ask_everything(e);
+  EXPECT_EQ(e.places()[0].peak, 5000u * 512);
+}
+
+TEST_F(OddTraces, AMillionLiveBlocks) {
+  auto maker = tracegen::Maker::create(path_, {}).value();
+  for (int i = 0; i < 1'000'000; ++i) maker.alloc({i % 2 == 0 ? "Relu" : "Add", "output", 256});
+  ASSERT_TRUE(maker.finish());
+  Engine e = open();
+  Live live = e.live({"end", {By::op}, "", -1, 5}).value();
+  EXPECT_EQ(live.count, 1'000'000u);
+  EXPECT_EQ(live.groups.size(), 2u);
+  EXPECT_EQ(live.groups[0].bytes, 128'000'000u);
+}
+
+TEST_F(OddTraces, Truncated) {
+  tracegen::Training t;
+  t.layers = 20;
+  t.steps = 200;
+  ASSERT_TRUE(tracegen::write_training(path_, t));
+  auto size = fs::file_size(path_);
+  for (std::uintmax_t keep : {size - 1, size / 2, size / 10, std::uintmax_t{100}, std::uintmax_t{10}, std::uintmax_t{0}}) {
+    fs::resize_file(path_, keep);
+    auto e = Engine::open(path_);
+    if (e) {
+      ask_everything(*e);
+    } else {
+      EXPECT_FALSE(e.error().message.empty());
+    }
+  }
+}
+
+TEST_F(OddTraces, Damaged) {
+  tracegen::Training t;
+  t.layers = 30;
+  t.steps = 300;
+  ASSERT_TRUE(tracegen::write_training(path_, t));
+  auto size = static_cast<std::streamoff>(fs::file_size(path_));
+  for (int i = 1; i < 12; ++i) {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(size * i / 12);
+    file.write("\xff\x00\xa5\x5a", 4);
+    file.close();
+    auto e = Engine::open(path_);
+    if (e) {
+      ask_everything(*e);
+    } else {
+      EXPECT_FALSE(e.error().message.empty());
+    }
+  }
+}
+
+TEST_F(OddTraces, NotATrace) {
+  std::ofstream(path_) << "hello";
+  auto e = Engine::open(path_);
+  ASSERT_FALSE(e);
+  EXPECT_NE(e.error().message.find("run.vram"), std::string::npos);
+  EXPECT_FALSE(Engine::open(folder_ / "nothing.vram"));
+}
+
+TEST_F(OddTraces, FolderThatCannotBeWritten) {
+  ASSERT_TRUE(tracegen::write_training(path_, {}));
+  OpenOptions options;
+  options.index = "/proc/nowhere/index";
+  auto e = Engine::open(path_, options);
+  ASSERT_TRUE(e);
+  EXPECT_GT(e->places()[0].peak, 0u);
+}
+
+TEST_F(OddTraces, SeveralProcesses) {
+  for (const char* name : {"a.vram", "b.vram"}) ASSERT_TRUE(tracegen::write_training(folder_ / name, {}));
+  auto traces = traces_in(folder_).value();
+  EXPECT_EQ(traces.size(), 2u);
+  EXPECT_FALSE(traces_in(folder_ / "nothing"));
+}
+
+}  // namespace
+}  // namespace vramscope

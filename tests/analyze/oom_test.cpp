@@ -1,0 +1,188 @@
+// Out of memory, one generated program for each cause. "Would fit without it" is checked by running the program without it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "analyze/api.h"
+#include "maker.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+using tracegen::Handle;
+using tracegen::Maker;
+constexpr std::uint64_t kMiB = 1u << 20;
+
+// A program with switches for everything that may make it fail.
+struct Program {
+  std::uint64_t limit = 64 * kMiB, card = 64 * kMiB, others = 0;
+  std::uint64_t model = 20 * kMiB, request = 8 * kMiB;
+  std::uint64_t leak = 0, scratch = 0;
+  bool fragmented = false, growth = false, killed = false;
+};
+
+// Runs it; true if the last request was served.
+bool run(const fs::path& path, const Program& p) {
+  fs::remove(path);
+  Maker::Options options;
+  options.pool.limit = p.limit;
+  options.pool.growth = p.growth;
+  options.pool.device = p.card - p.others;
+  Maker maker = Maker::create(path, options).value();
+  auto sample = [&] { maker.device_sample(0, maker.pool().pool() + p.others, p.card, maker.pool().pool()); };
+  auto get = [&](const char* op, const char* region, std::uint64_t bytes) { return maker.alloc({op, region, bytes}); };
+  bool ok = get("StatefulPartitionedCall/sequential/dense/kernel", "output", p.model).has_value();
+  sample();
+  if (p.fragmented) {  // every second of many blocks stays
+    std::vector<Handle> short_lived;
+    for (int i = 0; i < 40; ++i) {
+      auto a = get("StatefulPartitionedCall/sequential/dense/Relu", "output", kMiB / 2), b = get("Cache", "output", kMiB / 4);
+      if (!a || !b) break;
+      short_lived.push_back(*a);
+    }
+    auto rest = get("StatefulPartitionedCall/sequential/dense/Big", "output", p.limit - maker.pool().live() - kMiB);
+    for (const Handle& h : short_lived) maker.free(h);
+    (void)rest;
+  }
+  for (int s = 1; ok && s <= 30; ++s) {
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+    auto a = get("StatefulPartitionedCall/sequential/dense/Relu", "output", p.fragmented ? 4096 : 2 * kMiB);
+    ok = a.has_value();
+    if (ok && p.leak > 0) ok = get("Identity", "output", p.leak).has_value();
+    if (ok && s == 30) {
+      std::optional<Handle> w;
+      if (p.scratch > 0) w = get("StatefulPartitionedCall/sequential/conv/Conv2D", "", p.scratch), ok = w.has_value();
+      if (ok) ok = get("StatefulPartitionedCall/gradient_tape/sequential/dense/MatMul", "output", p.request).has_value();
+    }
+    if (!ok) break;
+    if (a) maker.free(*a);
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+  }
+  sample();
+  EXPECT_TRUE(p.killed ? maker.abandon() : maker.finish());
+  return ok;
+}
+
+class Oom : public ::testing::Test {
+ protected:
+  void SetUp() override { path_ = fs::temp_directory_path() / ("vs-oom-" + std::to_string(::getpid()) + ".vram"); }
+  void TearDown() override { fs::remove(path_); }
+
+  OomEvent verdict(const Program& p) {
+    EXPECT_FALSE(run(path_, p)) << "the program was meant to fail";
+    OpenOptions options;
+    options.keep_index = false;
+    Ooms ooms = Engine::open(path_, options).value().ooms();
+    EXPECT_FALSE(ooms.events.empty());
+    return ooms.events.empty() ? OomEvent{} : ooms.events.back();
+  }
+  static const OomCause& cause(const OomEvent& e, const std::string& name) {
+    return *std::ranges::find(e.causes, name, &OomCause::cause);
+  }
+  // What the answer says about a cause, against the same program without it.
+  void expect_right(const OomEvent& e, const std::string& name, const Program& without) {
+    const OomCause& c = cause(e, name);
+    ASSERT_NE(c.would_fit, "unknown") << name;
+    EXPECT_EQ(c.would_fit == "yes", run(path_, without)) << name << ": " << c.evidence;
+  }
+  fs::path path_;
+};
+
+TEST_F(Oom, TooBig) {
+  Program p;
+  p.request = 60 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "too big");
+  EXPECT_EQ(e.step, 30);
+  EXPECT_EQ(e.requested, 60 * kMiB);
+  EXPECT_FALSE(cause(e, "fragmentation").holds);
+  EXPECT_EQ(cause(e, "pool limit").would_fit, "no");
+  Program smaller = p;
+  smaller.request -= e.short_by;
+  EXPECT_TRUE(run(path_, smaller));
+  smaller.request += 1 + 256;
+  EXPECT_FALSE(run(path_, smaller));
+}
+
+TEST_F(Oom, Fragmentation) {
+  Program p;
+  p.fragmented = true;
+  p.request = 8 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "fragmentation");
+  EXPECT_GE(e.free, e.requested);
+  EXPECT_LT(e.largest_free, e.requested);
+}
+
+TEST_F(Oom, PoolLimit) {
+  Program p;
+  p.limit = 24 * kMiB;
+  p.card = 256 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "pool limit");
+  Program without = p;
+  without.limit = p.card;
+  expect_right(e, "pool limit", without);
+}
+
+TEST_F(Oom, Leak) {
+  Program p;
+  p.leak = 4 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "leak");
+  Program without = p;
+  without.leak = 0;
+  expect_right(e, "leak", without);
+}
+
+TEST_F(Oom, LeakButStillTooBigWithoutIt) {
+  Program p;
+  p.leak = 1 * kMiB;
+  p.request = 60 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_TRUE(cause(e, "leak").holds);
+  EXPECT_NE(e.verdict, "leak");
+  Program without = p;
+  without.leak = 0;
+  expect_right(e, "leak", without);
+}
+
+TEST_F(Oom, Spike) {
+  Program p;
+  p.scratch = 36 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "spike");
+  Program without = p;
+  without.scratch = 0;
+  expect_right(e, "spike", without);
+}
+
+TEST_F(Oom, OtherProcess) {
+  Program p;
+  p.growth = true;
+  p.card = 64 * kMiB;
+  p.others = 32 * kMiB;
+  p.request = 16 * kMiB;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "other process");
+  Program without = p;
+  without.others = 0;
+  expect_right(e, "other process", without);
+}
+
+TEST_F(Oom, ProcessThatDiedThere) {
+  Program p;
+  p.request = 60 * kMiB;
+  p.killed = true;
+  OomEvent e = verdict(p);
+  EXPECT_EQ(e.verdict, "too big");
+  EXPECT_FALSE(e.live_set.empty());
+}
+
+}  // namespace
+}  // namespace vramscope
