@@ -41,20 +41,30 @@ FragPoint point_at(const Engine::State& s, const Place& place, const PoolSet& po
   return p;
 }
 
+std::uint64_t live_count(const Store& store, Moment at) {
+  std::uint64_t count = 0;
+  for_each_live(store, at, [&](std::uint32_t) { ++count; });
+  return count;
+}
+
 // Where the state is worth a look: peaks, growths, failures, and evenly between.
 std::vector<Moment> moments_of(const Engine::State& s, const Place& place) {
   const Store& store = s.store;
+  // Each look sorts the live set by address.
+  std::size_t most = std::clamp<std::size_t>(
+      200'000 / std::max<std::uint64_t>(1, place.allocs == 0 ? 1 : live_count(store, place.peak_at)), 8, 64);
   std::set<Moment> out = {place.peak_at, store.events()};
   if (place.steady) out.insert(place.steady_peak_at);
   for (const auto& r : store.regions)
-    if (out.size() < 64) out.insert(r.pos);
+    if (out.size() < most / 2) out.insert(r.pos);
   for (const auto& o : store.ooms)
-    if (out.size() < 80) out.insert(o.pos);
+    if (out.size() < most) out.insert(o.pos);
   if (!s.measures.empty()) {
-    std::size_t every = std::max<std::size_t>(1, s.measures.size() / 24);
+    std::size_t every =
+        std::max<std::size_t>(1, s.measures.size() / std::max<std::size_t>(1, most - std::min(most - 1, out.size())));
     for (std::size_t i = 0; i < s.measures.size(); i += every) out.insert(s.measures[i].peak_at);
   } else {
-    for (std::uint64_t i = 1; i < 24; ++i) out.insert(store.events() * i / 24);
+    for (std::uint64_t i = 1; i < most; ++i) out.insert(store.events() * i / most);
   }
   return {out.begin(), out.end()};
 }
@@ -84,7 +94,7 @@ std::vector<Grown> growths(const Engine::State& s, const Place& place, const Poo
   std::size_t looked = 0;
   for (const auto& r : store.regions) {
     auto pool = static_cast<std::uint32_t>(r.row.pool);
-    if (r.row.returned || pool >= pools.size() || pools[pool] == 0 || ++looked > 200) continue;
+    if (r.row.returned || pool >= pools.size() || pools[pool] == 0 || ++looked > 40) continue;
     Place one = place;
     one.pools = {pool};
     Layout before = layout_at(store, one, s.pools(one), r.pos);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/op_names.h"
+#include "analyze/lifetime.h"
 #include "analyze/state.h"
 #include "support/units.h"
 
@@ -156,15 +156,14 @@ std::vector<Phase> Engine::phases(int place_index) const {
       Leaf peak = (*view)->pyramid.peak_between(store, *(*view)->grouper, phase.begin, phase.end);
       phase.peak = peak.high;
       phase.peak_at = peak.at;
-      // Births are in order of allocation, so the blocks of a phase are one stretch of the columns.
-      auto from = std::lower_bound(store.birth.begin(), store.birth.end(), phase.begin) - store.birth.begin();
-      for (auto a = static_cast<std::size_t>(from); a < store.birth.size() && store.birth[a] < phase.end; ++a) {
-        if ((*view)->grouper->of(a) == kOut) continue;
-        Bytes bytes = (*view)->grouper->bytes(a);
-        phase.allocs += 1;
-        phase.allocated += bytes;
-        if (store.death[a] >= phase.end) phase.growth_kept += bytes;
-      }
+      auto before = (*view)->pyramid.allocated_before(store, *(*view)->grouper, phase.begin);
+      auto after = (*view)->pyramid.allocated_before(store, *(*view)->grouper, phase.end);
+      phase.allocated = after.first - before.first;
+      phase.allocs = after.second - before.second;
+      for_each_live(store, phase.end, [&](std::uint32_t alloc) {
+        if (store.birth[alloc] >= phase.begin && (*view)->grouper->of(alloc) != kOut)
+          phase.growth_kept += (*view)->grouper->bytes(alloc);
+      });
     }
     for (const auto& sample : store.host_samples)
       if (sample.time_us >= phase.begin_us && sample.time_us <= phase.end_us)

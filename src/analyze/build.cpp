@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute.h"
+#include "analyze/cells.h"
 #include "analyze/lifetime.h"
 #include "analyze/places.h"
 #include "analyze/pyramid.h"
@@ -40,6 +41,7 @@ class Build {
     Attribution told = attribute(draft, columns_, names_, threads_);
     show_names(draft);
 
+    cells_ = count_cells(draft, threads_);
     Grouper grouper(draft, pools, By::category, nullptr, 0, kShownBands);
     Pyramid pyramid = Pyramid::build(draft, grouper, threads_);
     std::vector<StepMeasure> measures = measure_steps(draft, grouper, pyramid, threads_);
@@ -134,6 +136,8 @@ class Build {
       if (ok) ok = builder_.append(id, values);
     };
     auto table = [&]<typename T>(Section id, const std::vector<T>& values) { put(id, std::span<const T>(values)); };
+    table(Section::cells, cells_.cells);
+    table(Section::cell_counts, cells_.counts);
     table(Section::chunks, tables_.chunks);
     table(Section::class_start, class_start_);
     table(Section::kinds, tables_.kinds);
@@ -168,6 +172,7 @@ class Build {
   Tables tables_;
   NameTable names_;
   StepsFound steps_;
+  CellTable cells_;
   std::vector<std::uint64_t> class_start_, name_offsets_;
   std::string name_bytes_;
 };

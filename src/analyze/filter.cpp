@@ -44,6 +44,9 @@ struct Filter::Node {
     }
     return false;
   }
+  bool single_blocks() const {
+    return type == Type::test || std::ranges::any_of(children, [](const auto& c) { return c->single_blocks(); });
+  }
   bool lookup(std::uint32_t i) const { return i < yes.size() && yes[i] != 0; }
 };
 
@@ -373,6 +376,7 @@ Result<Filter> Filter::compile(std::string_view text, const Store& store, const 
 }
 
 bool Filter::everything() const { return root_ == nullptr; }
+bool Filter::single_blocks() const { return root_ != nullptr && root_->single_blocks(); }
 bool Filter::matches(std::uint64_t alloc) const { return root_ == nullptr || root_->matches(*store_, alloc); }
 
 }  // namespace vramscope::analyze

@@ -33,6 +33,7 @@ class Filter {
   ~Filter();
 
   bool everything() const;
+  bool single_blocks() const;               // true if blocks of one kind and note may differ: age, born, live@, name, id, ...
   bool matches(std::uint64_t alloc) const;  // thread-safe
 
   struct Node;

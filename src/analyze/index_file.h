@@ -49,6 +49,8 @@ enum class Section : std::uint32_t {
   pyramid_start,
   pyramid_peak,
   place_peaks,
+  cells,
+  cell_counts,
   step_measures,
 };
 

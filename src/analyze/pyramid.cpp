@@ -31,7 +31,7 @@ Pyramid Pyramid::build(const Store& store, const Grouper& grouper, unsigned thre
     Bytes total = 0;
     for (Bytes b : now) total += b;
     for (std::size_t i = first; i < last; ++i) {
-      Leaf leaf{total, total, i * kLeafEvents};
+      Leaf leaf{total, total, i * kLeafEvents, 0, 0};
       std::span<Bytes> peak(&out.own_peak_[i * bands], bands);
       std::ranges::copy(now, &out.own_start_[i * bands]);
       std::ranges::copy(now, peak.begin());
@@ -53,6 +53,8 @@ Pyramid Pyramid::build(const Store& store, const Grouper& grouper, unsigned thre
                total -= bytes;
                leaf.low = std::min(leaf.low, total);
              } else {
+               leaf.allocated += bytes;
+               leaf.allocs += 1;
                now[band] += bytes;
                total += bytes;
                highest = pos + 1;
@@ -63,6 +65,12 @@ Pyramid Pyramid::build(const Store& store, const Grouper& grouper, unsigned thre
       out.own_leaves_[i] = leaf;
     }
   });
+  Bytes allocated = 0;
+  std::uint64_t allocs = 0;
+  for (Leaf& leaf : out.own_leaves_) {  // from sums of a leaf to sums before it
+    allocated += std::exchange(leaf.allocated, allocated);
+    allocs += std::exchange(leaf.allocs, allocs);
+  }
   out.leaves_ = out.own_leaves_;
   out.start_ = out.own_start_;
   out.peak_ = out.own_peak_;
@@ -120,6 +128,16 @@ Pyramid::Range Pyramid::range(std::size_t from, std::size_t to) const {
   return out;
 }
 
+std::pair<Bytes, std::uint64_t> Pyramid::allocated_before(const Store& store, const Grouper& grouper, Moment at) const {
+  std::size_t leaf = std::min<std::size_t>(at / kLeafEvents, leaves_.size() - 1);
+  std::pair<Bytes, std::uint64_t> out{leaves_[leaf].allocated, leaves_[leaf].allocs};
+  walk(store, grouper, leaf * kLeafEvents, std::min<std::uint64_t>(at, store.events()),
+       [&](std::uint64_t, std::uint8_t, Bytes bytes, bool is_free) {
+         if (!is_free) out.first += bytes, out.second += 1;
+       });
+  return out;
+}
+
 std::vector<Bytes> Pyramid::at(const Store& store, const Grouper& grouper, Moment at) const {
   std::size_t leaf = std::min<std::size_t>(at / kLeafEvents, leaves_.size() - 1);
   auto start = start_of(leaf);
@@ -136,11 +154,11 @@ Leaf Pyramid::peak_between(const Store& store, const Grouper& grouper, Moment fr
   std::vector<Bytes> start = at(store, grouper, from);
   Bytes total = 0;
   for (Bytes b : start) total += b;
-  Leaf out{total, total, from};
+  Leaf out{total, total, from, 0, 0};
   auto scan = [&](Moment a, Moment b) {
     walk(store, grouper, a, b, [&](std::uint64_t pos, std::uint8_t, Bytes bytes, bool is_free) {
       total += is_free ? Bytes{0} - bytes : bytes;
-      if (total > out.high) out = {out.low, total, pos + 1};
+      if (total > out.high) out = {out.low, total, pos + 1, 0, 0};
       out.low = std::min(out.low, total);
     });
   };

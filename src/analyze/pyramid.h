@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analyze/grouper.h"
@@ -15,7 +16,9 @@ namespace vramscope::analyze {
 
 struct Leaf {
   Bytes low = 0, high = 0;
-  Moment at = 0;  // of the highest total: first such moment
+  Moment at = 0;        // of the highest total: first such moment
+  Bytes allocated = 0;  // by all allocations before the leaf
+  std::uint64_t allocs = 0;
 };
 
 class Pyramid {
@@ -42,6 +45,8 @@ class Pyramid {
 
   // Highest and lowest total over the moments [from, to], exact. Scans at most two leaves' events.
   Leaf peak_between(const Store& store, const Grouper& grouper, Moment from, Moment to) const;
+  // Allocations before a moment: their bytes and their number.
+  std::pair<Bytes, std::uint64_t> allocated_before(const Store& store, const Grouper& grouper, Moment at) const;
   // Composition at any moment.
   std::vector<Bytes> at(const Store& store, const Grouper& grouper, Moment at) const;
 

@@ -29,7 +29,7 @@ class GroupKeys {
 class GroupSums {
  public:
   GroupSums(const Store& store, std::vector<By> by) : store_(store), by_(std::move(by)), keys_(store) {}
-  void add(std::uint64_t alloc);
+  void add(std::uint64_t alloc, std::uint64_t times = 1);
   // Largest first; what the limit leaves out is added to the rest.
   std::vector<Group> largest(std::size_t limit, Bytes& rest_bytes, std::uint64_t& rest_count, std::uint64_t& rest_groups) const;
 

@@ -52,7 +52,7 @@ std::string GroupKeys::key(std::uint64_t alloc, std::span<const By> by) {
   return out;
 }
 
-void GroupSums::add(std::uint64_t alloc) {
+void GroupSums::add(std::uint64_t alloc, std::uint64_t times) {
   auto [it, fresh] = index_.try_emplace(keys_.key(alloc, by_), groups_.size());
   if (fresh) groups_.emplace_back();
   Sum& g = groups_[it->second];
@@ -60,9 +60,9 @@ void GroupSums::add(std::uint64_t alloc) {
   if (fresh || kind.granted > store_.kind_of(g.largest).granted ||
       (kind.granted == store_.kind_of(g.largest).granted && alloc < g.largest))
     g.largest = alloc;
-  g.bytes += kind.granted;
-  g.requested += kind.requested;
-  g.count += 1;
+  g.bytes += times * kind.granted;
+  g.requested += times * kind.requested;
+  g.count += times;
   g.oldest = std::min<std::uint64_t>(g.oldest, store_.birth[alloc]);
   g.newest = std::max<std::uint64_t>(g.newest, store_.birth[alloc]);
 }

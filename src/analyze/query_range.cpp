@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/cells.h"
 #include "analyze/facts.h"
 #include "analyze/filter_text.h"
 #include "analyze/lifetime.h"
@@ -31,7 +32,18 @@ Result<Top> Engine::top(const TopRequest& request) const {
   Moment to = request.t1_us == 0 ? store.events() : store.moment_at(request.t1_us);
   Top out;
   GroupSums sums(store, {request.by});
-  for (std::uint64_t a = first_born(store, from), end = first_born(store, to); a < end; ++a) {
+  std::uint64_t first = first_born(store, from), end = first_born(store, to);
+  // By cell where a cell decides; block by block where the question looks at single blocks.
+  std::vector<std::uint64_t> counts;
+  if (request.by != By::step && request.by != By::name && !filter->single_blocks()) counts = cells_between(store, first, end);
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    std::uint64_t a = store.cells[c].example;
+    if (counts[c] == 0 || a >= store.allocs() || grouper.of(a) == kOut) continue;
+    out.total += counts[c] * grouper.bytes(a);
+    out.count += counts[c];
+    sums.add(a, counts[c]);
+  }
+  for (std::uint64_t a = first; counts.empty() && a < end; ++a) {
     if (store.birth[a] == kNone32 || grouper.of(a) == kOut) continue;
     out.total += grouper.bytes(a);
     out.count += 1;

@@ -96,6 +96,14 @@ struct TaggedRow {
   std::uint32_t name = 0;  // trace string
 };
 
+// Blocks that no question tells apart: one kind with one note. Counted at every kCellBlock-th allocation, so that a sum over any
+// range of allocations reads two rows and scans what is left over.
+struct Cell {
+  std::uint32_t kind = 0, note = 0;
+  std::uint32_t example = 0;  // its first allocation
+};
+inline constexpr std::uint64_t kCellBlock = 1u << 20;
+
 // Numbers that fit nowhere else.
 struct Counts {
   std::uint64_t events = 0, allocs = 0, frees = 0, unmatched_frees = 0, lost_chunks = 0, tags_unmatched = 0;
@@ -155,7 +163,9 @@ class Store {
   std::span<const Stamped<trace::Totals>> totals;
   std::span<const Stamped<trace::Omitted>> omitted;
   std::span<const StepRow> steps;
-  std::span<const TaggedRow> tagged;  // by allocation
+  std::span<const Cell> cells;
+  std::span<const std::uint32_t> cell_counts;  // [block][cell]: allocations before the block
+  std::span<const TaggedRow> tagged;           // by allocation
   std::span<const std::uint64_t> name_offsets;
   std::span<const char> name_bytes;
   Counts counts;

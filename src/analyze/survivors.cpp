@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analyze/lifetime.h"
+
 namespace vramscope::analyze {
 namespace {
 
@@ -35,15 +37,25 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
   std::vector<std::uint64_t> step_end;
   std::uint64_t horizon = std::min<std::uint64_t>(store.steps[window.steps.back()].end, store.events());
   for (std::size_t w = 0; w < n; ++w) step_end.push_back(w + 1 < n ? store.steps[window.steps[w + 1]].begin : horizon);
-  std::uint64_t begin = store.steps[window.steps.front()].begin;
-  auto first = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), begin) - store.birth.begin());
+  std::uint64_t begin = store.steps[window.steps.front()].begin, shortest = ~std::uint64_t{0};
+  for (std::size_t w = 1; w < n; ++w) shortest = std::min(shortest, step_end[w] - step_end[w - 1]);
+  // Most blocks die in their step or in the next one; they say nothing about growth. Whoever outlives the next step lives longer
+  // than the shortest step lasts, so that whole lifetime classes need no look.
+  std::size_t from_class = 0;
+  while (n > 3 && from_class + 1 < kClasses && (std::uint64_t{2} << from_class) <= shortest) ++from_class;
+  std::vector<std::uint32_t> candidates;
+  for (std::size_t c = from_class; c < kClasses && store.class_start.size() == kClasses + 1; ++c) {
+    auto list = store.class_order.subspan(store.class_start[c], store.class_start[c + 1] - store.class_start[c]);
+    auto first = std::lower_bound(list.begin(), list.end(), begin,
+                                  [&](std::uint32_t alloc, std::uint64_t pos) { return store.birth[alloc] < pos; });
+    candidates.insert(candidates.end(), first, list.end());
+  }
+  std::ranges::sort(candidates);
   std::size_t w = 0;
-  for (std::size_t a = first; a < store.birth.size(); ++a) {
+  for (std::uint32_t a : candidates) {
     std::uint64_t birth = store.birth[a], death = store.death[a] >= horizon ? ~std::uint64_t{0} : store.death[a];
-    if (store.birth[a] == kNone32) continue;
     while (w < n && birth >= step_end[w]) ++w;
     if (w == n) break;
-    // Most blocks die in their step or in the next one; they say nothing about growth.
     if (death < step_end[std::min(w + 1, n - 1)]) continue;
     if (grouper.of(a) == kOut) continue;
     auto [it, fresh] = index.try_emplace(origin_key(a), out.size());
