@@ -5,12 +5,14 @@
 // verdict: it may end beyond the trace.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "analyze/facts.h"
 #include "analyze/leak_origin.h"
+#include "analyze/lifetime.h"
 #include "analyze/series.h"
 #include "analyze/state.h"
 #include "analyze/survivors.h"
@@ -101,6 +103,46 @@ LeakRow row_of(const Store& store, const Origin& origin, const OriginVerdict& ve
   row.so_far = origin.kept_bytes;
   row.examples = origin.oldest;
   return row;
+}
+
+// Growth without survivors: each step replaces a block by a larger one. What is left after the steps then rises in nearly all
+// of them, which noise does not do.
+void add_replaced(Leaks& out, const Store& store, const Grouper& grouper, const StepWindow& window) {
+  std::size_t n = window.steps.size(), up = 0, down = 0;
+  std::vector<double> growth;
+  for (std::size_t i = 1; i < n; ++i) {
+    growth.push_back(static_cast<double>(out.left_after[i]) - static_cast<double>(out.left_after[i - 1]));
+    if (growth.back() > 0) ++up;
+    if (growth.back() < 0) ++down;
+  }
+  if (up < kFewestEvents + 4 || down * 20 > n || up * 10 < growth.size() * 9) return;
+  Trend slowing = trend_of(growth);
+  if (slowing.t < kSlowing && slowing.end < 0.9 * slowing.start) return;
+  // Who is larger at the end than at the start.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, std::uint64_t>> change;  // op, line -> bytes, an example
+  auto count = [&](std::size_t step, double sign) {
+    for_each_live(store, store.steps[step].end, [&](std::uint32_t alloc) {
+      if (grouper.of(alloc) == kOut) return;
+      const Kind& kind = store.kind_of(alloc);
+      auto& [bytes, example] = change[{static_cast<std::uint32_t>(store.site_of(kind).op), kind.line}];
+      bytes += sign * static_cast<double>(kind.granted);
+      if (sign > 0) example = alloc;
+    });
+  };
+  count(window.steps.front(), -1);
+  count(window.steps.back(), 1);
+  auto most = std::ranges::max_element(change, {}, [](const auto& c) { return c.second.first; });
+  if (most == change.end() || most->second.first <= 0) return;
+  Origin origin;
+  origin.example = most->second.second;
+  origin.kept_bytes = static_cast<Bytes>(most->second.first);
+  origin.kept_blocks = 1;
+  origin.largest = store.kind_of(origin.example).granted;
+  origin.oldest = {origin.example};
+  OriginVerdict verdict;
+  verdict.rate = mean_interval(growth);
+  out.rows.push_back(row_of(store, origin, verdict, window));
+  out.so_far += origin.kept_bytes;
 }
 
 void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::size_t slowing, std::size_t noisy, double kept) {
@@ -221,6 +263,8 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
     for (std::size_t i = 0; i < n; ++i) growth[i] += rest.kept[i];
     out.so_far += rest.kept_bytes;
   }
+  if (out.rows.empty() && slowing == 0) add_replaced(out, store, grouper, window);
+  if (out.rows.size() == 1 && first == n) first = 0;
   std::ranges::stable_sort(out.rows, [](const LeakRow& a, const LeakRow& b) { return a.bytes_per_step > b.bytes_per_step; });
   if (out.rows.empty()) {
     say_why_not(out, window, few, slowing, noisy, few_bytes);

@@ -18,7 +18,7 @@ double inflation(std::span<const double> residual) {
   if (sum <= 0) return 1;
   double r = lag / sum;
   double phi = r + (1 + 3 * std::max(r, 0.0)) / n;           // Kendall's correction of the small-sample bias
-  phi += 0.8 * std::sqrt(std::max(0.0, 1 - phi * phi) / n);  // err towards more correlation
+  phi += 0.6 * std::sqrt(std::max(0.0, 1 - phi * phi) / n);  // err towards more correlation
   phi = std::clamp(phi, 0.0, 0.97);
   return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, n)) / (n * (1 - phi) * (1 - phi));
 }

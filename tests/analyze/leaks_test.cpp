@@ -176,8 +176,8 @@ TEST(LeakStatistics, MeanIntervalCoversWhatItSays) {
 TEST(LeakStatistics, ConstantSeriesHasNoWidth) {
   std::vector<double> x(20, 4096);
   Interval i = mean_interval(x);
-  EXPECT_EQ(i.low, 4096);
-  EXPECT_EQ(i.high, 4096);
+  EXPECT_NEAR(i.low, 4096, 1e-6);
+  EXPECT_NEAR(i.high, 4096, 1e-6);
 }
 
 TEST(LeakStatistics, TrendSeesAFallAndNoneInNoise) {
