@@ -6,13 +6,14 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, Set
 
 from .. import _address
-from . import emit, training
+from . import emit, holding, training
 from .wrapping import wrap
 
 _variables: List["weakref.ref[Any]"] = []
 
 
 def install(tf: ModuleType) -> None:
+    from tensorflow.python.framework import ops
     from tensorflow.python.ops import resource_variable_ops
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,6 +24,7 @@ def install(tf: ModuleType) -> None:
 
     wrap(resource_variable_ops.BaseResourceVariable, "__init__", make)
     training.tag_by_address = _tag_all
+    training.after_step = holding.Watch(holding.live_bytes, ops.EagerTensor).after_step
 
 
 def remember(variable: Any) -> None:

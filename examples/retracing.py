@@ -1,0 +1,23 @@
+"""A Python number as an argument: the function is traced anew for each value, and every trace keeps its graph.
+
+    vramscope run -o runs/retracing -- python examples/retracing.py
+    vramscope summary runs/retracing
+"""
+import os
+
+os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")   # a CPU then keeps the same statistics as a GPU
+
+import tensorflow as tf
+
+weights = tf.Variable(tf.random.normal([256, 256]))
+x = tf.random.normal([64, 256])
+
+
+@tf.function
+def step(x, number):                                     # the fault is in the call: `number` is a Python int
+    return tf.reduce_sum(tf.matmul(x, weights)) * tf.cast(number, tf.float32)
+
+
+for number in range(40):
+    step(x, number)                                      # tf.constant(number) would be traced once
+print(f"{step.experimental_get_tracing_count()} traces in 40 steps")
