@@ -22,7 +22,9 @@ def convolutional(width, strides):
 
 
 callbacks = {}
-for name, model in {"wide": convolutional(64, 1), "narrow": convolutional(16, 1), "wide, strided": convolutional(64, 2)}.items():
+for name, width, strides in (("wide", 64, 1), ("narrow", 16, 1), ("wide, strided", 64, 2)):
+    keras.backend.clear_session()                         # the one before shall not count
+    model = convolutional(width, strides)
     model.compile("adam", "mse")
     callbacks[name] = vramscope.keras.MemoryCallback(reset="epoch")
     model.fit(x, y, batch_size=64, epochs=2, verbose=0, callbacks=[callbacks[name]])

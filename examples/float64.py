@@ -18,7 +18,7 @@ device = vtf.default_device()
 
 
 def train(x, steps=12):
-    hidden = tf.Variable(random.normal(size=(256, 1024)).astype(x.dtype))
+    hidden = tf.Variable(random.normal(size=(256, 1024)).astype(x.dtype))      # the fault arrives here
     out = tf.Variable(random.normal(size=(1024, 8)).astype(x.dtype))
 
     @tf.function
@@ -37,6 +37,6 @@ def train(x, steps=12):
     return vramscope.memory_info(device).peak - before
 
 
-x = random.normal(size=(1024, 256))                       # the fault: float64, NumPy's default
+x = random.normal(size=(1024, 256))                       # float64 is NumPy's default
 small, large = train(x.astype("float32")), train(x)
 print(f"peak with float32 {small / 2**20:.1f} MiB, with float64 {large / 2**20:.1f} MiB: {large / small:.2f} times as much")

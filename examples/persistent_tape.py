@@ -23,7 +23,7 @@ def peak_of_loop(persistent):
     for step in range(16):
         if step == 2:
             vramscope.reset_peak(device)
-        with tf.GradientTape(persistent=persistent) as tape:
+        with tf.GradientTape(persistent=persistent) as tape:      # the fault
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))

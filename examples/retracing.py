@@ -13,8 +13,8 @@ weights = tf.Variable(tf.random.normal([256, 256]))
 x = tf.random.normal([64, 256])
 
 
-@tf.function
-def step(x, number):                                     # the fault is in the call: `number` is a Python int
+@tf.function                                             # the fault: called with a Python number, it is traced for each one
+def step(x, number):
     return tf.reduce_sum(tf.matmul(x, weights)) * tf.cast(number, tf.float32)
 
 

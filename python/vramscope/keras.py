@@ -90,6 +90,8 @@ class MemoryCallback(_keras.callbacks.Callback):
 
     def on_test_end(self, logs: Any = None) -> None:
         self._end("evaluate", None, None)
+        if self._epoch is None:
+            self._let_go()
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._batch_begin("evaluate", batch)
@@ -102,6 +104,7 @@ class MemoryCallback(_keras.callbacks.Callback):
 
     def on_predict_end(self, logs: Any = None) -> None:
         self._end("predict", None, None)
+        self._let_go()
 
     def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._batch_begin("predict", batch)
@@ -113,6 +116,14 @@ class MemoryCallback(_keras.callbacks.Callback):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Keras gives every callback its model for good; this one is kept for its numbers and must not keep the model's memory."""
+        if hasattr(self, "_model"):
+            self._model = None
+        else:
+            self.model = None
 
     # --- what it does then ---------------------------------------------------------------------------------------------------
 

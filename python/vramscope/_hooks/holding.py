@@ -70,10 +70,10 @@ class Watch:
     def _containers(self) -> Iterator[Tuple[Any, List[Any]]]:
         kinds = (list, dict, collections.deque)
         for thing in gc.get_objects():
-            if isinstance(thing, kinds) and len(thing) >= _FEW:
+            if type(thing) in kinds and len(thing) >= _FEW:     # subclasses may do anything when they are asked
                 try:
                     tensors = list(self._tensors(thing))
-                except RuntimeError:                # changed meanwhile
+                except RuntimeError:                            # changed meanwhile
                     continue
                 if len(tensors) >= _FEW:
                     yield thing, tensors

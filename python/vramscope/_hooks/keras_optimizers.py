@@ -25,7 +25,7 @@ def install(module: ModuleType) -> None:
         def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
             _meanings.clear()
             if training.is_tracing():
-                training.note_training_function()
+                training.note_optimizer()
                 emit.setting("keras.optimizer.scope", self.name)
                 return original(self, *args, **kwargs)
             with emit.phase("optimizer"):

@@ -62,8 +62,11 @@ def _counted(original: Callable[..., Any], function: Any, about: training.Traced
         return original(function, *args, **kwargs)
     finally:
         emit.mark(STEP if trains else FUNCTION, END, name, number)
+        about.calls += 1
         if about.trains:
             training.step_done()
+        elif about.calls == 2:          # a program without training steps: its variables are told once all the same
+            training.tag_variables()
 
 
 def _signature(function_type: Any) -> str:

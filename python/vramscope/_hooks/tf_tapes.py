@@ -34,6 +34,7 @@ def install(tf: ModuleType) -> None:
     def make_gradient(original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             if training.is_tracing():
+                training.note_gradients()
                 result = original(self, target, sources, *args, **kwargs)
                 emit.quietly(lambda: _name_gradients(tf, sources, result))
                 return result

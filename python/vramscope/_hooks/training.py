@@ -53,13 +53,24 @@ def tag_variables() -> None:
 
 
 _done = 0
+_untold = False                 # variables were made since the last tags
+_tagged_for_new = 0
+
+
+def variable_made() -> None:
+    global _untold
+    _untold = True
 
 
 def step_done() -> None:
     """One training step is over."""
-    global _done
+    global _done, _untold, _tagged_for_new
     _done += 1
-    if _done in _tag_at:
+    # A loop that makes variables in every step is told of less and less often.
+    new = _untold and (_tagged_for_new < 16 or _done % 64 == 0)
+    if new or _done in _tag_at:
+        _tagged_for_new += new
+        _untold = False
         tag_variables()
     after_step(_done)
 
@@ -68,30 +79,46 @@ def next_step() -> int:
     return next(_steps)
 
 
+_eager_optimizer = False        # an optimizer was applied outside of any function: that is where steps end
+
+
 def optimizer_applied() -> None:
     """Eager mode: in a loop of the user's own this is where a step ends."""
+    global _eager_optimizer
     if not inside_loop():
+        _eager_optimizer = True
         emit.instant(STEP, "optimizer", next_step())
         step_done()
 
 
-def note_training_function() -> None:
-    """The function that is being traced now applies an optimizer: its calls are training steps."""
-    for function in getattr(_thread, "tracing", ()):
-        function.trains = True
-
-
 class Traced:
-    """What is known about one tf.function."""
+    """What is known about one tf.function from its tracing."""
 
-    __slots__ = ("trains", "calls")
+    __slots__ = ("applies_optimizer", "takes_gradients", "calls")
 
     def __init__(self) -> None:
-        self.trains = False
+        self.applies_optimizer = self.takes_gradients = False
         self.calls = 0
 
+    @property
+    def trains(self) -> bool:
+        """One call is one training step. Without an optimizer in it, only if none is applied elsewhere."""
+        return self.applies_optimizer or (self.takes_gradients and not _eager_optimizer)
 
-def tracing_stack() -> list:
+
+def note_optimizer() -> None:
+    """The functions that are being traced now apply an optimizer."""
+    for function in tracing_stack():
+        function.applies_optimizer = True
+
+
+def note_gradients() -> None:
+    """The functions that are being traced now differentiate something."""
+    for function in tracing_stack():
+        function.takes_gradients = True
+
+
+def tracing_stack() -> List[Traced]:
     if not hasattr(_thread, "tracing"):
         _thread.tracing = []
     return _thread.tracing

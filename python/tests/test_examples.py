@@ -1,0 +1,156 @@
+"""Every example runs and shows what it says; those with a planted fault tell it, also where the fault was moved and resized."""
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def numbers(text, pattern):
+    found = re.search(pattern, text)
+    assert found, f"{pattern} is not in\n{text}"
+    return [float(group) for group in found.groups()]
+
+
+# What each example prints, as a check of the numbers in it.
+def keras_fit(out):
+    peak, parameters = numbers(out, r"was ([\d.]+) MiB; the parameters are only ([\d.]+) MiB")
+    assert peak > 5 * parameters
+
+
+def custom_loop(out):
+    forward, backward, between, peak = numbers(out, r"step 8: after forward +([\d.]+) MiB, after backward +([\d.]+) MiB, between steps +"
+                                                    r"([\d.]+) MiB, peak +([\d.]+)")
+    assert between < peak and forward <= peak and backward <= peak
+
+
+def tf1_graph(out):
+    assert numbers(out, r"4 MiB are alive: ([\d.]+) MiB")[0] >= 8
+    low, high, readings = numbers(out, r"saw between ([\d.]+) and ([\d.]+) MiB in (\d+) readings")
+    assert low < 1 and high >= 4 and readings > 10
+
+
+def compare_models(out):
+    peaks = dict(re.findall(r"^(wide|narrow|wide, strided) +([\d.]+) MiB", out, re.MULTILINE))
+    assert float(peaks["wide"]) > float(peaks["narrow"]) and float(peaks["wide"]) > float(peaks["wide, strided"])
+
+
+def leak_losses(out):
+    first, second = (numbers(out, rf"step {n}: ([\d.]+) MiB")[0] for n in (20, 60))
+    assert second - first >= 40 * 512 * 16 * 4 / 2**20
+    assert "losses[59], global of __main__" in out
+
+
+def persistent_tape(out):
+    ordinary, kept = numbers(out, r"ordinary tape ([\d.]+) MiB, with a persistent one ([\d.]+)")
+    assert kept > 1.2 * ordinary
+
+
+def graph_construction(out):
+    before, built, peak, after = numbers(out, r"before ([\d.]+) MiB, after tracing \d+ ops ([\d.]+) MiB, peak while it ran ([\d.]+) MiB, "
+                                              r"afterwards ([\d.]+)")
+    assert built - before < 0.1 and peak > 1 and after < 0.1
+
+
+def constant_or_dataset(out):
+    assert numbers(out, r"tf.data +keeps +([\d.]+)")[0] < 1 and numbers(out, r"constant +keeps +([\d.]+)")[0] >= 8
+
+
+def float64(out):
+    assert 1.8 < numbers(out, r": ([\d.]+) times as much")[0] < 2.2
+
+
+def mixed_precision(out):
+    single, mixed = numbers(out, r"float32 ([\d.]+) MiB, mixed_bfloat16 ([\d.]+) MiB")
+    assert mixed < 0.85 * single
+
+
+def eager_or_function(out):
+    eager, function = numbers(out, r"eager ([\d.]+) MiB, tf.function ([\d.]+)")
+    assert eager > function
+
+
+def batch_size_sweep(out):
+    peak, guess = numbers(out, r"batch  128: peak +([\d.]+) MiB, predicted from 16 and 32: +([\d.]+)")
+    assert abs(peak - guess) < 0.3 * peak
+
+
+def gradient_accumulation(out):
+    once, parts = numbers(out, r"at once ([\d.]+) MiB, in four parts ([\d.]+)")
+    assert parts < 0.6 * once
+
+
+def retracing(out):
+    assert "40 traces in 40 steps" in out
+
+
+def out_of_memory(out):
+    used, limit = numbers(out, r"(\d+) MiB in use of (\d+) MiB")
+    assert limit == 96 and used > 80 and "OOM when allocating" in out and "kept[0], global of __main__" in out
+
+
+CHECKS = [keras_fit, custom_loop, tf1_graph, compare_models, leak_losses, persistent_tape, graph_construction, constant_or_dataset, float64,
+          mixed_precision, eager_or_function, batch_size_sweep, gradient_accumulation, retracing, out_of_memory]
+
+
+def test_every_example_is_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} - {"demo_keras"} >= {check.__name__ for check in CHECKS}
+    assert not {path.stem for path in EXAMPLES.glob("*.py")} - {"demo_keras"} - {check.__name__ for check in CHECKS} - TORCH
+
+
+TORCH = {path.stem for path in EXAMPLES.glob("*.py") if "import torch" in path.read_text()}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_example(run_python, python, check):
+    check(run_python(python, EXAMPLES / f"{check.__name__}.py", arguments=["--catch"] if check is out_of_memory else []).stdout)
+
+
+# --- planted faults ----------------------------------------------------------------------------------------------------------------
+
+FAULTS = {"leak_losses": "held_tensors", "persistent_tape": "persistent_tape", "constant_or_dataset": "baked_constant", "float64": "float64",
+          "retracing": "retrace"}
+
+
+def variant(source, number):
+    """The same fault further down in the file, and of another size."""
+    if number == 0:
+        return source
+    lines = source.splitlines()
+    first_code = next(i for i, line in enumerate(lines) if line.startswith("import tensorflow") or line.startswith("import keras"))
+    lines[first_code:first_code] = [f"# moved down by {7 * number} lines"] * (7 * number)
+    moved = "\n".join(lines) + "\n"
+    for a, b in (("[512,", f"[{512 - 64 * number},"), ("8192, 256", f"{8192 + 1024 * number}, 256"), ("(256, 1024)", f"(256, {1024 + 256 * number})"),
+                 ("(1024, 8)", f"({1024 + 256 * number}, 8)"), ("Dense(512,", f"Dense({512 + 64 * number},")):
+        moved = moved.replace(a, b)
+    return moved
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("name", list(FAULTS))
+def test_a_planted_fault_is_told_with_its_line(run_python, python, name, number):
+    source = variant((EXAMPLES / f"{name}.py").read_text(), number)
+    line = next(i for i, text in enumerate(source.splitlines(), 1) if "the fault" in text and "#" in text)
+    finished = run_python(python, source, record=True)
+    facts = [(key, json.loads(value)) for key, value in finished.told.settings.items() if key.startswith(f"fact.{FAULTS[name]}.")]
+    assert line in [fact["line"] for _, fact in facts], facts
+    fact = next(fact for _, fact in facts if fact["line"] == line)
+    assert fact["file"].endswith("script.py")
+    if name == "constant_or_dataset":
+        assert fact["bytes"] == (8192 + 1024 * number) * 256 * 4           # the array itself
+    if name == "float64":
+        assert fact["bytes"] == 256 * (1024 + 256 * number) * 8
+    if name == "leak_losses":
+        assert fact["per_step"] == 1 and fact["name"] == "losses"
+
+
+def test_no_fault_is_told_where_there_is_none(run_python, python):
+    told = run_python(python, EXAMPLES / "custom_loop.py", record=True).told
+    assert not [key for key in told.settings if key.startswith("fact.")]
+
+
+def test_the_demo_trains_unmodified(run_python, python):
+    told = run_python(python, EXAMPLES / "demo_keras.py", record=True).told
+    assert [m.number for m in told.marks_of("step") if m.edge == "begin"] == list(range(1, 61))
