@@ -85,18 +85,19 @@ void Collector::open(const std::filesystem::path& spool) {
 
 std::uint64_t Collector::poll() {
   const std::uint64_t now = now_us();
-  if (folder_changed() || now - last_scan_us_ >= kRescanUs) {
-    last_scan_us_ = now;
-    if (find_spools()) idle_rounds_ = 0;
-  }
   if (now - last_calibration_us_ >= kCalibrateUs) {
     last_calibration_us_ = now;
     clock_.calibrate();
   }
   const auto fast = [](const auto& session) { return session->wants_fast_samples(); };
   const bool urgent = sampler_.devices() > 0 && std::any_of(sessions_.begin(), sessions_.end(), fast);
+  // Before new processes are taken in: they want to know who was there without them.
   if (sampler_.look(now, urgent))
     for (auto& session : sessions_) session->sample(now);
+  if (folder_changed() || now - last_scan_us_ >= kRescanUs) {
+    last_scan_us_ = now;
+    if (find_spools()) idle_rounds_ = 0;
+  }
 
   bool busy = false;
   for (auto& session : sessions_) busy |= session->poll(now);

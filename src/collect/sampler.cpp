@@ -55,6 +55,11 @@ bool Sampler::look(std::uint64_t now_us, bool urgent) {
     if (past_[i].size() == kLooksKept) past_[i].erase(past_[i].begin(), past_[i].begin() + kLooksKept / 2);
     past_[i].push_back(std::move(look));
   }
+  if (at_start_.empty())
+    for (const DeviceLook& look : now_) {
+      at_start_.emplace_back();
+      for (const DeviceProcess& process : look.processes) at_start_.back().insert(process.pid);
+    }
   return true;
 }
 
@@ -72,12 +77,7 @@ std::optional<std::uint64_t> Sampler::used_without(std::size_t device, const Dev
   return std::nullopt;
 }
 
-DeviceIdentity Sampler::identify(proc::Pid pid) const {
-  std::vector<std::set<proc::Pid>> before(now_.size());
-  for (std::size_t i = 0; i < now_.size(); ++i)
-    for (const DeviceProcess& process : now_[i].processes) before[i].insert(process.pid);
-  return {pid, std::move(before)};
-}
+DeviceIdentity Sampler::identify(proc::Pid pid) const { return {pid, at_start_}; }
 
 std::size_t Sampler::device_index(std::int64_t ordinal, const std::string& visible) const {
   const auto plain = static_cast<std::size_t>(std::max<std::int64_t>(ordinal, 0));

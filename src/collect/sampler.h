@@ -25,10 +25,12 @@ inline constexpr std::uint64_t kNotIdentifiable = ~std::uint64_t{0};
 // How a process finds itself in the devices' process lists.
 class DeviceIdentity {
  public:
-  // `before`: who was on each device when the process began.
+  // `before`: who was on each device when the recording began.
   DeviceIdentity(proc::Pid pid, std::vector<std::set<proc::Pid>> before);
   // Its bytes on the device; nullopt: it is not there; kNotIdentifiable: it may be there and nobody can tell which.
   std::optional<std::uint64_t> bytes(std::size_t device, const DeviceLook& look) const;
+  // By its number; otherwise by being the only one that came, which says nothing while it does not use the device.
+  bool is_certain() const { return namesake_; }
 
  private:
   std::set<proc::Pid> pids_;
@@ -59,6 +61,7 @@ class Sampler {
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::string> uuids_;
   std::vector<DeviceLook> now_;
+  std::vector<std::set<proc::Pid>> at_start_;  // who was there at the first look
   std::vector<std::vector<DeviceLook>> past_;  // per device, the last few seconds
   std::uint64_t last_us_ = 0;
 };

@@ -41,14 +41,16 @@ void Session::sample(std::uint64_t now_us) {
       used_before_[device] = look.memory.used;
     else if (!used_before_[device])
       used_before_[device] = sampler_.used_without(device, identity_);
-    if (trace_ == nullptr || (!process && !uses_device(device))) continue;
+    const bool uses = uses_device(device);
+    const bool there = process && (identity_.is_certain() || uses);
+    if (trace_ == nullptr || (!there && !uses)) continue;
     trace::DeviceSample row;
     row.device = static_cast<std::int64_t>(device);
     row.used = look.memory.used;
     row.free = look.memory.free;
     row.total = look.memory.total;
     row.reserved = look.memory.reserved;
-    row.process = process.value_or(0);
+    row.process = there ? *process : identity_.is_certain() ? 0 : kNotIdentifiable;
     row.others = kNotIdentifiable;
     if (row.process != kNotIdentifiable) {
       row.others = 0;

@@ -95,3 +95,53 @@ def test_the_card_says_what_this_process_and_others_use(vramscope, fakegpu, run,
     assert device["samples"] >= 2
     assert device["peak_process_bytes"] == CONTEXT + (64 << 20)
     assert device["peak_used_bytes"] >= 2 * CONTEXT + (364 << 20)
+
+
+@pytest.fixture(scope="module")
+def in_container(vramscope):
+    """in_container(...) runs a command as the first process of a PID namespace of its own."""
+    for prefix in (["unshare", "--pid", "--fork", "--mount-proc"], ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]):
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
+            break
+    else:
+        pytest.skip("no PID namespaces here: neither root nor unprivileged user namespaces")
+
+    def call(command, **options):
+        return subprocess.run([*prefix, *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **options)
+
+    return call
+
+
+def container_summary(vramscope, fakegpu, run, tmp_path, in_container, script):
+    """In a container NVML speaks of other process ids than we know."""
+    import os
+
+    env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_NVML_PID_OFFSET": "70000"}
+    done = in_container([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", "sh", "-c", script], env=env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(run([vramscope, "summary", "--json", tmp_path / "out"]).stdout)
+
+
+def test_in_a_container_the_only_new_process_is_ours(vramscope, fakegpu, run, tmp_path, in_container):
+    script = f"sleep 1 | {fakegpu}/cuda_program dlsym hold 64"
+    [device] = container_summary(vramscope, fakegpu, run, tmp_path, in_container, script)["device"]
+    assert device["peak_process_bytes"] == CONTEXT + (64 << 20)
+
+
+def test_in_a_container_two_processes_cannot_be_told_apart(vramscope, fakegpu, run, tmp_path, in_container):
+    other = f"(sleep 3 | LD_PRELOAD= {fakegpu}/cuda_program dlsym hold 300 >/dev/null) & sleep 0.5; "
+    script = other + f"sleep 1 | {fakegpu}/cuda_program dlsym hold 64"
+    [device] = container_summary(vramscope, fakegpu, run, tmp_path, in_container, script)["device"]
+    assert device["samples"] >= 1 and device["peak_process_bytes"] is None
+
+
+def test_as_the_first_process_of_a_container(vramscope, tmp_path, in_container):
+    def code(script):
+        return in_container([vramscope, "run", "-q", "-o", tmp_path / "out", "--", "sh", "-c", script])
+
+    assert code("exit 5").returncode == 5
+    assert code("kill -TERM $$").returncode == 128 + 15, "the first process of a namespace cannot die of a signal"
+    # Orphans come to the first process; as zombies they would stay for ever.
+    done = code("(sleep 0.2 & sleep 0.2 &); sleep 1; cat /proc/[0-9]*/stat")
+    assert done.returncode == 0
+    assert not [line for line in done.stdout.splitlines() if line.rsplit(")", 1)[1].split()[0] == "Z"]
