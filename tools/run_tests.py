@@ -40,7 +40,6 @@ def steps():
         Step("schema", tool("gen_schema", "--check")),
         Step("rpc", tool("gen_rpc", "--check")),
         Step("hooks", tool("gen_hooks", "--check")),
-        Step("hooks", tool("gen_hooks", "--check")),
         Step("layers", tool("check_layers")),
         Step("text", tool("check_text")),
         Step("format", tool("check_format")),

@@ -168,7 +168,7 @@ void Server::serve_connection(int fd) {
       answer.stream([fd](std::string_view piece) { return send_all(fd, piece); });
       return;
     }
-    if (request->method == "GET" && !send_all(fd, answer.body)) return;
+    if (request->method != "HEAD" && !send_all(fd, answer.body)) return;
     if (!keep) return;
   }
 }

@@ -1,0 +1,258 @@
+#include "serve/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <set>
+
+#include "serve/bundle.h"
+#include "serve/engine_service.h"
+#include "serve/gzip.h"
+#include "serve/params.h"
+#include "serve/words.h"
+
+namespace vramscope::serve {
+
+namespace {
+
+constexpr std::string_view kPayload = "<script id=\"payload\" type=\"text/plain\">";
+constexpr std::string_view kOpen = "category,layer,op,line";  // the levels that the page opens first
+constexpr auto kLongest = std::chrono::seconds(15);
+constexpr double kPackedShare = 0.75;  // base64 takes four bytes for three
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kPlain = "-_.!~*'()";
+  std::string out;
+  for (const char c : text) {
+    const bool plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kPlain.find(c) != std::string_view::npos;
+    if (plain)
+      out.push_back(c);
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+using Parameters = std::vector<std::pair<std::string_view, std::string>>;
+
+// Collects answers until the budget is used up. What is put in first is what matters most.
+class Payload {
+ public:
+  Payload(Service& service, std::uint64_t budget) : service_(service), budget_(budget) {}
+
+  // False: no room (or no such answer).
+  bool add(std::string_view name, const Parameters& params) {
+    const std::string key = request_key(name, params);
+    if (seen_.contains(key)) return true;
+    Params given;
+    for (const auto& [field, value] : params) given[std::string(field)] = value;
+    const auto answer = dispatch(service_, name, given);
+    if (!answer) return false;
+    const std::uint64_t cost = gzip(*answer, 1).size() + key.size() / 2;
+    if (used_ + cost > budget_) {
+      ++left_out_;
+      return false;
+    }
+    used_ += cost;
+    seen_.insert(key);
+    append(key);
+    append(*answer);
+    return true;
+  }
+
+  // No room, or it has taken long enough: what comes now is only nice to have.
+  bool full() const { return used_ >= budget_ || std::chrono::steady_clock::now() - began_ > kLongest; }
+  std::uint64_t answers() const { return seen_.size(); }
+  std::uint64_t left_out() const { return left_out_; }
+  std::string packed() const { return base64(gzip(data_, 9)); }
+
+ private:
+  void append(std::string_view part) {
+    for (int shift = 0; shift < 32; shift += 8) data_.push_back(static_cast<char>((part.size() >> shift) & 0xff));
+    data_ += part;
+  }
+
+  Service& service_;
+  std::uint64_t budget_;
+  std::uint64_t used_ = 0;
+  std::uint64_t left_out_ = 0;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::set<std::string> seen_;
+  std::string data_;
+};
+
+// Instants that the page links to by name.
+std::vector<std::string> named_instants(const Opened& opened) {
+  std::vector<std::string> out = {"steady", "peak", "end"};
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, opened.ooms().events.size()); ++i)
+    out.push_back(fmt::format("oom:{}", i + 1));
+  for (const analyze::Finding& finding : opened.findings().findings)
+    if (!finding.at.empty()) out.push_back(finding.at);
+  return out;
+}
+
+void add_first(Payload& payload, const Opened& opened, const std::string& trace) {
+  for (const char* name : {"overview", "steps", "leaks", "ooms"}) payload.add(name, {{"trace", trace}});
+  for (const std::string& at : named_instants(opened)) {
+    payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kOpen)}});
+    payload.add("instant", {{"trace", trace}, {"at", at}});
+    payload.add("layers", {{"trace", trace}, {"at", at}});
+    payload.add("map", {{"trace", trace}, {"at", at}});
+    payload.add("source", {{"trace", trace}, {"at", at}});
+  }
+  for (const analyze::Finding& finding : opened.findings().findings) {
+    if (finding.where.empty()) continue;
+    const std::string at = finding.at.empty() ? "steady" : finding.at;
+    payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kOpen)}, {"filter", finding.where}});
+    payload.add("instant", {{"trace", trace}, {"at", at}, {"filter", finding.where}});
+  }
+}
+
+std::uint64_t whole_level(std::uint64_t duration_us) {
+  return std::max<std::uint64_t>(kLowestLevel, std::bit_width(std::max<std::uint64_t>(1, duration_us)));
+}
+
+// One level of the time axis, all tiles of it.
+bool add_level(Payload& payload, const std::string& trace, std::uint64_t level, std::uint64_t duration_us,
+               const std::string& by) {
+  bool all = true;
+  for (std::uint64_t tile = 0; (tile << level) <= duration_us && !payload.full(); ++tile) {
+    const std::string at_level = fmt::format("{}", level);
+    const std::string number = fmt::format("{}", tile);
+    all &= payload.add("stack", {{"trace", trace}, {"by", by}, {"level", at_level}, {"tile", number}});
+    if (by != "category") continue;
+    payload.add("tracks", {{"trace", trace}, {"level", at_level}, {"tile", number}});
+    payload.add("marks", {{"trace", trace}, {"level", at_level}, {"tile", number}});
+  }
+  return all;
+}
+
+void add_steps(Payload& payload, const Opened& opened, const std::string& trace) {
+  const analyze::Steps& steps = opened.steps();
+  const std::size_t every = steps.steps.size() / 200 + 1;
+  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+    const analyze::Step& step = steps.steps[i];
+    if (i % every != 0 && !step.outlier) continue;
+    payload.add("instant", {{"trace", trace}, {"at", fmt::format("step:{}", step.number)}});
+    payload.add("instant", {{"trace", trace}, {"at", fmt::format("moment:{}", step.peak_at)}});
+  }
+}
+
+// What a click on a layer or a line opens.
+void add_links(Payload& payload, const Opened& opened, const std::string& trace) {
+  const std::string at = usable_instant(opened.engine(), "steady");
+  if (const auto layers = opened.engine().layers(at))
+    for (std::size_t i = 0; i < std::min<std::size_t>(60, layers->rows.size()); ++i)
+      if (!layers->rows[i].name.empty())
+        payload.add(
+            "peak",
+            {{"trace", trace}, {"at", "steady"}, {"open", std::string(kOpen)}, {"filter", "layer:" + layers->rows[i].name}});
+  const auto lines = opened.engine().live({.at = at, .by = {analyze::By::line}, .where = {}, .limit = 60});
+  if (!lines) return;
+  std::set<std::string> files;
+  for (const analyze::Group& group : lines->groups) {
+    const std::string& line = group.keys[0];
+    if (line.empty()) continue;
+    const std::string file = line.substr(0, line.rfind(':'));
+    files.insert(file);
+    payload.add("peak", {{"trace", trace},
+                         {"at", "steady"},
+                         {"open", std::string(kOpen)},
+                         {"filter", "line:" + line.substr(line.rfind('/') + 1)}});
+  }
+  for (const std::string& file : files)
+    for (const char* when : {"steady", "peak", "end"}) payload.add("source", {{"trace", trace}, {"at", when}, {"file", file}});
+}
+
+// Live sets where a click into the timeline lands: the instants of the tiles' columns, coarse tiles first.
+void add_clicks(Payload& payload, const Opened& opened, const std::string& trace, std::uint64_t duration_us) {
+  const std::uint64_t top = whole_level(duration_us);
+  for (std::uint64_t depth = 0; depth <= 4 && top >= kLowestLevel + depth; ++depth)
+    for (std::uint64_t tile = 0; (tile << (top - depth)) <= duration_us; ++tile) {
+      const std::uint64_t t0 = tile << (top - depth);
+      const std::uint64_t t1 = std::min((tile + 1) << (top - depth), duration_us + 1);
+      const auto columns = opened.engine().stacked({.t0_us = t0, .t1_us = t1, .width = kTileColumns, .where = {}});
+      if (!columns) return;
+      for (const analyze::Moment moment : columns->at)
+        if (payload.full() || !payload.add("instant", {{"trace", trace}, {"at", fmt::format("moment:{}", moment)}})) return;
+    }
+}
+
+void add_blocks(Payload& payload, const Opened& opened, const std::string& trace) {
+  for (const char* at : {"steady", "peak", "end"}) {
+    const auto blocks = opened.engine().live({.at = usable_instant(opened.engine(), at), .by = {}, .where = {}, .limit = 100});
+    if (!blocks) continue;
+    for (const analyze::Block& block : blocks->blocks)
+      payload.add("block", {{"trace", trace}, {"id", fmt::format("{}", block.id)}});
+  }
+}
+
+}  // namespace
+
+std::string request_key(std::string_view name, const Parameters& params) {
+  std::string out(name);
+  char separator = '?';
+  for (const auto& [field, value] : params) {
+    if (value.empty()) continue;
+    out += fmt::format("{}{}={}", separator, field, escaped(value));
+    separator = '&';
+  }
+  return out;
+}
+
+Result<Report> make_report(const std::shared_ptr<Library>& library, const ReportOptions& options) {
+  const auto page = bundle();
+  if (!page) return std::unexpected(page.error());
+  const std::size_t place = page->find(kPayload);
+  if (place == std::string_view::npos) return fail("the user interface in this program is damaged; build it again");
+  if (options.budget < page->size() + 100'000)
+    return fail(fmt::format("--report-budget is too small: the page alone takes {} bytes", page->size()));
+  EngineService service(library);
+  Payload payload(service, static_cast<std::uint64_t>(static_cast<double>(options.budget - page->size()) * kPackedShare));
+  payload.add("hello", {});
+  const std::size_t traces = library->size();
+  for (std::size_t i = 0; i < traces; ++i)
+    if (const auto engine = library->trace(i)) add_first(payload, **engine, fmt::format("{}", i));
+  for (std::size_t a = 0; a < std::min<std::size_t>(traces, 4); ++a)
+    for (std::size_t b = 0; b < std::min<std::size_t>(traces, 4); ++b)
+      for (const char* at : {"steady", "peak", "same"})
+        for (const char* by : {"layer", "op", "line", "dtype"})
+          if (a != b) payload.add("diff", {{"a", fmt::format("{}", a)}, {"b", fmt::format("{}", b)}, {"at", at}, {"by", by}});
+  for (std::size_t i = 0; i < traces; ++i) {
+    const auto engine = library->trace(i);
+    if (!engine) continue;
+    const std::string trace = fmt::format("{}", i);
+    const std::uint64_t duration = (*engine)->overview().duration_us;
+    const std::uint64_t top = whole_level(duration);
+    for (std::uint64_t depth = 0; depth <= 3 && top >= kLowestLevel + depth; ++depth)
+      add_level(payload, trace, top - depth, duration, "category");
+    add_steps(payload, **engine, trace);
+    add_links(payload, **engine, trace);
+    add_blocks(payload, **engine, trace);
+    for (const char* by : {"layer", "op", "line", "dtype", "phase", "pool", "step"})
+      for (std::uint64_t depth = 0; depth <= 2 && top >= kLowestLevel + depth; ++depth)
+        add_level(payload, trace, top - depth, duration, by);
+  }
+  for (std::size_t i = 0; i < traces; ++i) {
+    const auto engine = library->trace(i);
+    if (!engine) continue;
+    const std::string trace = fmt::format("{}", i);
+    const std::uint64_t duration = (*engine)->overview().duration_us;
+    const std::uint64_t top = whole_level(duration);
+    // Ever finer, as long as there is room: single events of long runs are what is left out.
+    for (std::uint64_t depth = 4; depth <= 9 && top >= kLowestLevel + depth && !payload.full(); ++depth)
+      if (!add_level(payload, trace, top - depth, duration, "category")) break;
+    add_clicks(payload, **engine, trace, duration);
+  }
+  Report out;
+  out.html = std::string(page->substr(0, place + kPayload.size())) + payload.packed() +
+             std::string(page->substr(place + kPayload.size()));
+  out.answers = payload.answers();
+  out.left_out = payload.left_out();
+  return out;
+}
+
+}  // namespace vramscope::serve

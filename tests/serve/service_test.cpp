@@ -1,0 +1,199 @@
+// The requests of the page on traces whose truth is known.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <numeric>
+#include <random>
+
+#include "serve/engine_service.h"
+#include "serve/gzip.h"
+#include "serve/report.h"
+#include "serve/words.h"
+#include "training.h"
+
+namespace vramscope::serve {
+
+namespace {
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("vramscope-serve-{}", getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  tracegen::Truth make(const std::string& name, const tracegen::Training& program) {
+    const auto path = folder_ / name;
+    const auto truth = tracegen::write_training(path, program);
+    EXPECT_TRUE(truth) << truth.error().message;
+    paths_.push_back(path.string());
+    return *truth;
+  }
+  void open() {
+    auto library = Library::open(paths_, false);
+    ASSERT_TRUE(library) << library.error().message;
+    library_ = std::move(*library);
+    service_ = std::make_unique<EngineService>(library_);
+  }
+
+  std::filesystem::path folder_;
+  std::vector<std::string> paths_;
+  std::shared_ptr<Library> library_;
+  std::unique_ptr<EngineService> service_;
+};
+
+double total_of(const std::vector<Share>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), 0.0, [](double sum, const Share& share) { return sum + share.bytes; });
+}
+
+TEST_F(ServiceTest, EveryViewAgreesWithTheTruth) {
+  tracegen::Training program;
+  program.autotune_bytes = 64u << 20;
+  program.steps = 12;
+  const auto truth = make("a.vram", program);
+  open();
+  const auto hello = service_->hello({});
+  ASSERT_TRUE(hello);
+  ASSERT_EQ(hello->traces.size(), 1U);
+  EXPECT_EQ(hello->traces[0].peak, truth.peak);
+  EXPECT_EQ(hello->traces[0].steady_peak, truth.steady_peak);
+  EXPECT_EQ(hello->traces[0].steps, 12U);
+  for (const auto& [at, bytes] : {std::pair{"peak", truth.peak}, {"steady", truth.steady_peak}, {"end", truth.end}}) {
+    const auto instant = service_->instant({.trace = 0, .at = at});
+    ASSERT_TRUE(instant) << instant.error().message;
+    EXPECT_EQ(instant->total, static_cast<double>(bytes)) << at;
+    EXPECT_EQ(total_of(instant->shares), static_cast<double>(bytes)) << at;
+    const auto peak = service_->peak({.trace = 0, .at = at});
+    ASSERT_TRUE(peak);
+    double roots = 0, rows = peak->more_bytes;
+    for (const TreeNode& node : peak->nodes) roots += node.depth == 0 ? node.bytes : 0;
+    for (const BlockRow& row : peak->rows) rows += row.bytes;
+    EXPECT_EQ(roots, static_cast<double>(bytes)) << at;
+    EXPECT_EQ(rows, static_cast<double>(bytes)) << at;
+    const auto map = service_->map({.trace = 0, .at = at});
+    ASSERT_TRUE(map);
+    EXPECT_EQ(std::accumulate(map->bytes.begin(), map->bytes.end(), 0.0), static_cast<double>(bytes)) << at;
+  }
+  const auto steps = service_->steps({.trace = 0});
+  ASSERT_TRUE(steps);
+  for (std::size_t i = 0; i < truth.step_peak.size(); ++i) {
+    EXPECT_EQ(steps->peak[i], static_cast<double>(truth.step_peak[i]));
+    double stacked = 0;
+    for (std::size_t c = 0; c < steps->categories.size(); ++c) stacked += steps->stack[c * steps->number.size() + i];
+    EXPECT_EQ(stacked, steps->peak[i]) << "step " << i;
+  }
+}
+
+TEST_F(ServiceTest, TilesOfEveryLevelHoldTheSamePeak) {
+  const auto truth = make("a.vram", {});
+  open();
+  const std::uint64_t duration = (*library_->trace(0))->overview().duration_us;
+  for (const char* by : {"category", "layer", "op"})
+    for (std::uint64_t level = kLowestLevel; level <= 20; ++level) {
+      double highest = 0;
+      for (std::uint64_t tile = 0; (tile << level) <= duration; ++tile) {
+        const auto stack = service_->stack({.trace = 0, .by = by, .level = level, .tile = tile});
+        ASSERT_TRUE(stack) << stack.error().message;
+        const std::size_t columns = stack->t.empty() ? 0 : stack->t.size() - 1;
+        ASSERT_EQ(stack->bytes.size(), columns * stack->groups.size());
+        for (std::size_t i = 0; i < columns; ++i) {
+          double sum = 0;
+          for (std::size_t g = 0; g < stack->groups.size(); ++g) sum += stack->bytes[g * columns + i];
+          highest = std::max(highest, sum);
+        }
+      }
+      EXPECT_EQ(highest, static_cast<double>(truth.peak)) << by << " level " << level;
+    }
+}
+
+TEST_F(ServiceTest, ARangeSaysWhatCameAndWent) {
+  make("a.vram", {});
+  open();
+  const auto duration = static_cast<double>((*library_->trace(0))->overview().duration_us);
+  const auto range = service_->range({.trace = 0, .t0 = 0, .t1 = duration});
+  ASSERT_TRUE(range) << range.error().message;
+  const auto end = service_->instant({.trace = 0, .at = "end"});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(range->change, end->total);
+  EXPECT_EQ(range->allocated - range->freed, range->change);
+  EXPECT_FALSE(service_->range({.trace = 0, .t0 = 5, .t1 = 5}));
+}
+
+TEST_F(ServiceTest, LeaksAndFailuresAreWhatWasMade) {
+  tracegen::Training leaking;
+  leaking.leak_bytes = 64u << 10;
+  make("leak.vram", leaking);
+  tracegen::Training failing;
+  failing.maker.pool.limit = 6u << 20;
+  const auto failed = make("oom.vram", failing);
+  open();
+  ASSERT_TRUE(failed.out_of_memory);
+  EXPECT_EQ(service_->leaks({.trace = 0})->verdict, "growing");
+  ASSERT_EQ(service_->ooms({.trace = 1})->ooms.size(), 1U);
+  const auto diff = service_->diff({.a = 0, .b = 1, .at = "peak", .by = "layer"});
+  ASSERT_TRUE(diff) << diff.error().message;
+  EXPECT_FALSE(diff->rows.empty());
+}
+
+// Whatever text a request holds: an answer or one sentence, never a crash.
+TEST_F(ServiceTest, NonsenseIsAnsweredWithASentence) {
+  make("a.vram", {});
+  open();
+  std::mt19937 random(1);
+  const std::vector<std::string> words = {"",
+                                          "0",
+                                          "1",
+                                          "-1",
+                                          "99999999999999999999",
+                                          "1e300",
+                                          "nan",
+                                          "peak",
+                                          "steady",
+                                          "moment:18446744073709551615",
+                                          "step:-5",
+                                          "oom:0",
+                                          "/etc/passwd",
+                                          "layer:(",
+                                          "category",
+                                          "((((((((",
+                                          "op:/[/",
+                                          std::string(3000, 'x'),
+                                          "\xff\xfe",
+                                          "next-event",
+                                          "next-peak",
+                                          "previous-step",
+                                          "30",
+                                          "1023"};
+  const auto pick = [&] { return words[random() % words.size()]; };
+  for (int i = 0; i < 4000; ++i) {
+    static const char* const names[] = {"hello", "overview", "steps", "stack", "tracks", "marks", "instant", "range",  "place",
+                                        "peak",  "layers",   "leaks", "map",   "block",  "ooms",  "diff",    "source", "suggest"};
+    Params params;
+    for (const char* field : {"trace", "by", "filter", "level", "tile", "at", "t0", "t1", "moment", "go", "open", "pool", "id",
+                              "a", "b", "file", "text"})
+      if (random() % 3 != 0) params[field] = random() % 2 != 0 ? pick() : "0";
+    const auto answer = dispatch(*service_, names[random() % std::size(names)], params);
+    if (!answer) {
+      EXPECT_FALSE(answer.error().message.empty());
+      EXPECT_EQ(answer.error().message.find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST_F(ServiceTest, AReportHoldsItsBudget) {
+  tracegen::Training program;
+  program.steps = 200;
+  make("a.vram", program);
+  open();
+  const auto report = make_report(library_, {.budget = 700'000});
+  if (!report) GTEST_SKIP() << report.error().message;  // built without the user interface
+  EXPECT_LE(report->html.size(), 700'000U);
+  EXPECT_GT(report->answers, 20U);
+  EXPECT_FALSE(make_report(library_, {.budget = 1000}));
+}
+
+}  // namespace
+
+}  // namespace vramscope::serve
