@@ -176,6 +176,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
     return fail(fmt::format("nothing is recorded: the folder {} cannot be written; choose another with -o", output->string()));
   }
   store_options(recording.collect);
+  fs::create_directory_symlink(fs::absolute(*output, error), spool->folder / "run", error);  // for `top`; nothing depends on it
   recording.environment["LD_PRELOAD"] = prepended("LD_PRELOAD", library.string());
   recording.environment[spool::kEnvSpool] = spool->folder.string();
   recording.environment[spool::kEnvSpoolLimit] = fmt::format("{}", spool->limit);

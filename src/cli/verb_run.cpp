@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "analyze/summary.h"
 #include "cli/launch.h"
+#include "cli/live_page.h"
 #include "cli/recording.h"
 #include "cli/summary_text.h"
 #include "cli/terminal.h"
@@ -34,12 +37,15 @@ class RunVerb final : public VerbBody {
                      "call stacks of allocations (default: python)");
     arguments.flag("--no-python", no_python_, "no start-up hook in Python: no steps, layers and names of variables");
     arguments.flag("--anonymize", options_.anonymize, "names and paths are hashed in the trace");
+    arguments.flag("--live", live_, "a page in the browser that follows the run; its address is printed");
+    arguments.count("--live-port", live_port_, "port of that page (default: a free one)");
     arguments.flag("-q,--quiet", quiet_, "no summary at the end");
     arguments.command(command_, "the program to record, with its arguments");
   }
 
   Result<int> run() override {
     if (command_.empty()) return fail("no command to run; write it after --, as in 'vramscope run -- python train.py'");
+    if (live_port_ > 65535) return fail("--live-port takes a number up to 65535");
     if (!(options_.sample_hz >= 0 && options_.sample_hz <= 1000)) return fail("--sample-hz takes a number from 0 to 1000");
     options_.python = !no_python_;
     const auto file = find_command(command_[0]);
@@ -68,13 +74,28 @@ class RunVerb final : public VerbBody {
     {
       collect::Collector collector(recording.collect);
       collector.child_started(launch->child());
+      auto page = open_page(recording);
       while (!launch->wait(collector.poll())) continue;
       collector.child_ended(launch->status());
       collector.finish(kGraceUs);
+      if (page) page->ended();
       report(collector);
     }
     clean_up(recording);
     launch->die_alike();
+  }
+
+  // Opened after the command was started: a fork would copy the server's threads. A page that cannot be opened is no reason to
+  // stop recording.
+  std::optional<LivePage> open_page(const Recording& recording) const {
+    if (!live_) return std::nullopt;
+    auto page = LivePage::start(recording.collect.output, static_cast<std::uint16_t>(live_port_));
+    if (!page) {
+      say(fmt::format("vramscope: no live page: {}\n", page.error().message));
+      return std::nullopt;
+    }
+    say(fmt::format("vramscope: live at {}\n", page->address()));
+    return std::move(*page);
   }
 
   void tell(const std::string& text) { say(text); }
@@ -105,6 +126,8 @@ class RunVerb final : public VerbBody {
   std::vector<std::string> command_;
   bool no_python_ = false;
   bool quiet_ = false;
+  bool live_ = false;
+  std::uint64_t live_port_ = 0;
 };
 
 const Register kVerb{{.name = "run",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -69,6 +70,14 @@ std::string format_duration(std::uint64_t microseconds) {
   if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1000);
   if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+std::string short_command(std::string_view command) {
+  const std::size_t script = command.find(".py");
+  const std::size_t word = script == std::string_view::npos ? 0 : command.rfind(' ', script) + 1;  // npos + 1 = 0
+  const std::string_view from = command.substr(word);
+  const std::size_t end = std::min(from.find(' '), from.size());
+  return std::string(from.substr(from.substr(0, end).rfind('/') + 1));
 }
 
 }  // namespace vramscope::support

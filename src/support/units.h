@@ -23,4 +23,7 @@ std::string format_plural(std::uint64_t number, std::string_view one, std::strin
 // "850 ms", "6.2 s", "3 min 20 s", "2 h 5 min"
 std::string format_duration(std::uint64_t microseconds);
 
+// What a person calls a program: "/usr/bin/python3 -u src/train.py --eager" is "train.py --eager".
+std::string short_command(std::string_view command);
+
 }  // namespace vramscope::support

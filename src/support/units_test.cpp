@@ -37,5 +37,13 @@ TEST(Units, WritesDurations) {
   EXPECT_EQ(format_duration(7'500'000'000), "2 h 5 min");
 }
 
+TEST(Units, ShortCommand) {
+  EXPECT_EQ(short_command("/usr/bin/python3 -u src/train.py --eager"), "train.py --eager");
+  EXPECT_EQ(short_command("train.py"), "train.py");
+  EXPECT_EQ(short_command("/opt/bin/trainer --data /d/x"), "trainer --data /d/x");
+  EXPECT_EQ(short_command("python -m trainer"), "python -m trainer");
+  EXPECT_EQ(short_command(""), "");
+}
+
 }  // namespace
 }  // namespace vramscope::support

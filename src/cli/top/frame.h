@@ -1,0 +1,32 @@
+// One frame of `vramscope top`: the state of the machine as a picture.
+#pragma once
+
+#include <string>
+
+#include "cli/top/canvas.h"
+#include "cli/top/model.h"
+
+namespace vramscope::cli::top {
+
+struct View {
+  std::string sort = "device";
+  std::string filter;
+  bool typing = false;  // the filter is being written
+  bool by_gpu = false;
+  bool paused = false;
+  bool help = false;
+  bool ascii = false;
+  std::uint32_t selected = 0;  // pid, 0 = the first
+  double every_s = 0.5;
+  std::string host;
+  std::string clock;  // "08:32:18"
+};
+
+// First by what they take of the device (or "live", "peak", "pid"), largest first.
+void sort_processes(std::vector<Process>& processes, const std::string& by);
+
+// Rows that the filter lets through, in the order of the view.
+std::vector<Process> shown_processes(const State& state, const View& view);
+Canvas draw(const State& state, const View& view, int width, int height);
+
+}  // namespace vramscope::cli::top

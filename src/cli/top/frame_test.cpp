@@ -1,0 +1,128 @@
+#include "cli/top/frame.h"
+
+#include <gtest/gtest.h>
+
+namespace vramscope::cli::top {
+
+namespace {
+
+constexpr Bytes kMiB = 1024 * 1024;
+
+Process recorded(std::uint32_t pid, const char* command, Bytes live, Bytes peak) {
+  Process process;
+  process.pid = pid;
+  process.command = command;
+  process.framework = "TensorFlow";
+  process.recorded = true;
+  process.gpu = 0;
+  process.device = 2679 * kMiB;
+  process.pool = 2050 * kMiB;
+  process.live = live;
+  process.peak = peak;
+  process.history = {{1'000'000, live / 2}, {59'000'000, live}};
+  return process;
+}
+
+State two_processes() {
+  State state;
+  state.time_us = 60'000'000;
+  Gpu gpu;
+  gpu.name = "NVIDIA H200";
+  gpu.used = 110000 * kMiB;
+  gpu.total = 143771 * kMiB;
+  gpu.live = 139 * kMiB;
+  gpu.pool = 2050 * kMiB;
+  gpu.recorded = 2679 * kMiB;
+  state.gpus.push_back(gpu);
+  state.processes.push_back(recorded(702, "train.py", 139 * kMiB, 768 * kMiB));
+  Process other;
+  other.pid = 9120;
+  other.command = "serve.py";
+  other.gpu = 0;
+  other.device = 107828 * kMiB;
+  state.processes.push_back(other);
+  return state;
+}
+
+std::string picture(const State& state, const View& view, int width = 150, int height = 40) {
+  return draw(state, view, width, height).plain();
+}
+
+TEST(TopFrame, ShowsWhatIsKnownAndADashForTheRest) {
+  const std::string text = picture(two_processes(), {});
+  EXPECT_NE(text.find("GPU 0"), std::string::npos);
+  EXPECT_NE(text.find("110,000.0 of 143,771"), std::string::npos) << text;
+  EXPECT_NE(text.find("76.5 %"), std::string::npos);
+  EXPECT_NE(text.find("139.0"), std::string::npos);
+  EXPECT_NE(text.find("768.0"), std::string::npos);
+  EXPECT_NE(text.find("not recorded"), std::string::npos);
+  EXPECT_NE(text.find("–"), std::string::npos);
+  EXPECT_NE(text.find("Start it with vramscope run"), std::string::npos);
+  EXPECT_NE(text.find("2 processes, 1 recorded"), std::string::npos);
+}
+
+TEST(TopFrame, SortsByTheDeviceAndByOtherThings) {
+  View view;
+  EXPECT_EQ(shown_processes(two_processes(), view)[0].pid, 9120U);
+  view.sort = "live";
+  EXPECT_EQ(shown_processes(two_processes(), view)[0].pid, 702U);
+  view.sort = "pid";
+  EXPECT_EQ(shown_processes(two_processes(), view)[0].pid, 702U);
+}
+
+TEST(TopFrame, Filters) {
+  View view;
+  view.filter = "train";
+  ASSERT_EQ(shown_processes(two_processes(), view).size(), 1U);
+  view.filter = "nothing";
+  EXPECT_NE(picture(two_processes(), view).find("No process matches the filter"), std::string::npos);
+}
+
+TEST(TopFrame, DropsColumnsAndNeverLeavesTheScreen) {
+  for (const int width : {20, 60, 80, 120, 200})
+    for (const int height : {3, 10, 24, 60}) {
+      const Canvas canvas = draw(two_processes(), {}, width, height);
+      EXPECT_EQ(canvas.width(), width);
+      EXPECT_EQ(canvas.height(), height);
+    }
+  EXPECT_EQ(picture(two_processes(), {}, 80).find("FRAMEWORK"), std::string::npos);
+  EXPECT_NE(picture(two_processes(), {}, 160).find("FRAMEWORK"), std::string::npos);
+}
+
+TEST(TopFrame, SaysWhyThereIsNothing) {
+  State state;
+  state.problem = "libnvidia-ml.so.1 is not there";
+  const std::string text = picture(state, {});
+  EXPECT_NE(text.find("libnvidia-ml.so.1 is not there"), std::string::npos);
+  EXPECT_NE(text.find("vramscope run"), std::string::npos);
+}
+
+TEST(TopFrame, NamesCannotMoveTheCursor) {
+  State state = two_processes();
+  state.processes[0].command = "evil\x1b[2J\x07.py";
+  const Canvas canvas = draw(state, {}, 150, 40);
+  EXPECT_EQ(canvas.plain().find('\x1b'), std::string::npos);
+  EXPECT_EQ(canvas.plain().find('\x07'), std::string::npos);
+}
+
+TEST(TopCanvas, SendsOnlyWhatChanged) {
+  Canvas before(20, 2);
+  before.put(0, 0, "live 139.0");
+  Canvas after(20, 2);
+  after.put(0, 0, "live 140.0");
+  EXPECT_EQ(after.changes_from(&before, Depth::none), "\x1b[1;7H\x1b[0m40");
+  EXPECT_EQ(after.changes_from(&after, Depth::none), "");
+}
+
+TEST(TopCanvas, PlotsFromBelow) {
+  Canvas canvas(2, 2);
+  plot(canvas, 0, 0, 2, 2, {1.0, 1.0, 0.5, 0.0}, {}, false);
+  EXPECT_EQ(canvas.plain(), "⣿\n⣿⡇\n");
+  Canvas simple(2, 1);
+  plot(simple, 0, 0, 2, 1, {0.3, 0, 0, 0}, {}, true);
+  EXPECT_EQ(simple.plain(), "#\n");
+}
+
+}  // namespace
+
+}  // namespace vramscope::cli::top

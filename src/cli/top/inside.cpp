@@ -1,0 +1,105 @@
+#include "cli/top/inside.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "analyze/api.h"
+#include "cli/top/model.h"
+#include "support/units.h"
+
+namespace vramscope::cli::top {
+
+namespace {
+
+constexpr std::uint64_t kLookUs = 2'000'000;
+constexpr std::uint64_t kRest = 10;  // times as long as the last look took
+
+struct Answer {
+  std::optional<Bytes> steady_peak;
+  std::optional<double> growth;
+  std::int64_t step = 0;
+  std::string phase, sentence;
+  bool grows = false;
+  std::vector<Category> at_peak, largest;
+};
+
+Answer look(const std::filesystem::path& trace) {
+  Answer out;
+  auto opened = analyze::Engine::open(trace, {.keep_index = false, .threads = 1, .index = {}});
+  if (!opened) return out;
+  const analyze::Engine& engine = *opened;
+  const analyze::Steps steps = engine.steps();
+  if (!steps.steps.empty()) out.step = steps.steps.back().number;
+  const int main = engine.main_place();
+  const auto places = engine.places();
+  if (main < 0 || static_cast<std::size_t>(main) >= places.size()) return out;
+  const analyze::Place& place = places[static_cast<std::size_t>(main)];
+  if (place.steady) out.steady_peak = place.steady_peak;
+  if (const auto leaks = engine.leaks(); leaks && leaks->verdict != "cannot tell") {
+    out.grows = leaks->verdict == "growing";
+    out.growth = out.grows ? leaks->bytes_per_step : 0;
+    if (out.grows) out.sentence = leaks->sentence;
+  }
+  const std::string at = place.steady ? "steady" : "peak";
+  if (const auto live = engine.live({.at = at, .by = {analyze::By::category}, .where = {}, .limit = 6}))
+    for (const auto& group : live->groups) out.at_peak.push_back({group.keys[0], group.bytes});
+  if (const auto live = engine.live({.at = at, .by = {analyze::By::layer, analyze::By::op}, .where = {}, .limit = 4}))
+    for (const auto& group : live->groups)
+      out.largest.push_back({group.keys[0].empty() ? group.keys[1] : group.keys[0] + " " + group.keys[1], group.bytes});
+  if (const auto now = engine.live({.at = "end", .by = {analyze::By::category}, .where = {}, .limit = 1})) out.phase = now->phase;
+  if (out.sentence.empty()) out.sentence = engine.overview().sentence;
+  return out;
+}
+
+// The trace of a process: the recording leaves a link to its folder beside the spool.
+std::filesystem::path trace_of(const std::filesystem::path& spool_folder, std::uint32_t pid) {
+  std::error_code error;
+  const std::string part = fmt::format("-{}-", pid);
+  for (const auto& file : std::filesystem::directory_iterator(spool_folder / "run", error))
+    if (file.path().extension() == ".vram" && file.path().filename().string().find(part) != std::string::npos) return file.path();
+  return {};
+}
+
+}  // namespace
+
+struct Inside::Shared {
+  std::mutex mutex;
+  Answer answer;
+  bool looking = false;
+  std::uint64_t next_us = 0;
+};
+
+Inside::Inside() : shared_(std::make_shared<Shared>()) {}
+Inside::~Inside() = default;
+
+void Inside::fill(Process& process, const std::filesystem::path& spool_folder, std::uint64_t now_us) {
+  const std::lock_guard lock(shared_->mutex);
+  const Answer& a = shared_->answer;
+  process.steady_peak = a.steady_peak;
+  process.growth = a.growth;
+  process.step = a.step;
+  process.phase = a.phase;
+  process.sentence = a.sentence;
+  process.grows = a.grows;
+  process.at_peak = a.at_peak;
+  process.largest = a.largest;
+  if (shared_->looking || now_us < shared_->next_us) return;
+  const std::filesystem::path trace = trace_of(spool_folder, process.pid);
+  shared_->next_us = now_us + kLookUs;
+  if (trace.empty()) return;
+  shared_->looking = true;
+  std::thread([shared = shared_, trace, now_us] {
+    const auto began = std::chrono::steady_clock::now();
+    Answer answer = look(trace);
+    const auto took = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began).count());
+    const std::lock_guard done(shared->mutex);
+    shared->answer = std::move(answer);
+    shared->next_us = std::max(shared->next_us, now_us + took + kRest * took);
+    shared->looking = false;
+  }).detach();
+}
+
+}  // namespace vramscope::cli::top

@@ -1,0 +1,137 @@
+#include "cli/top/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "cli/top/inside.h"
+#include "cli/top/spool_totals.h"
+#include "collect/proc.h"
+#include "support/units.h"
+
+namespace vramscope::cli::top {
+
+namespace {
+
+constexpr std::uint64_t kHistoryUs = 60'000'000;
+
+const char* name_of(spool::Framework framework) {
+  switch (framework) {
+    case spool::Framework::tensorflow:
+      return "TensorFlow";
+    case spool::Framework::pytorch:
+      return "PyTorch";
+    case spool::Framework::jax:
+      return "JAX";
+    case spool::Framework::cuda:
+      return "CUDA";
+    case spool::Framework::none:
+      break;
+  }
+  return "recorded";
+}
+
+}  // namespace
+
+struct Gatherer::Known {
+  explicit Known(SpoolTotals opened) : totals(std::move(opened)) {}
+  SpoolTotals totals;
+  std::deque<std::pair<std::uint64_t, Bytes>> history;
+  Inside inside;
+};
+
+Gatherer::Gatherer() : nvml_(std::make_unique<collect::Nvml>()) {}
+Gatherer::~Gatherer() = default;
+
+State Gatherer::gather(std::uint64_t now_us) {
+  State state;
+  state.time_us = now_us;
+  read_spools(state, now_us);
+  read_devices(state);
+  return state;
+}
+
+void Gatherer::read_spools(State& state, std::uint64_t now_us) {
+  const auto paths = find_spools();
+  std::erase_if(known_, [&](const auto& entry) { return std::find(paths.begin(), paths.end(), entry.first) == paths.end(); });
+  for (const auto& path : paths) {
+    auto& known = known_[path.string()];
+    if (!known) {
+      auto opened = SpoolTotals::open(path);
+      if (!opened) {
+        known_.erase(path.string());
+        continue;
+      }
+      known = std::make_unique<Known>(std::move(*opened));
+    }
+    if (!known->totals.alive()) continue;
+    const spool::Header& header = known->totals.header();
+    Process process;
+    process.pid = header.pid;
+    process.command = support::short_command(known->totals.command());
+    process.recorded = true;
+    process.framework = name_of(spool::Framework::none);
+    const std::uint32_t pools = std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
+    bool on_device = false;
+    for (std::uint32_t i = 0; i < pools; ++i)
+      on_device |= header.pools[i].device >= 0 && header.pools[i].level == spool::Level::tensor;
+    for (std::uint32_t i = 0; i < pools; ++i) {
+      const spool::Pool& pool = header.pools[i];
+      if (pool.level != spool::Level::tensor || (on_device && pool.device < 0)) continue;
+      process.framework = name_of(pool.framework);
+      process.gpu = std::max(process.gpu, pool.device);
+      process.live += pool.live_bytes.load(std::memory_order_relaxed);
+      process.peak += pool.peak_bytes.load(std::memory_order_relaxed);
+      process.pool += pool.region_bytes.load(std::memory_order_relaxed);
+      process.limit += pool.limit_bytes.load(std::memory_order_relaxed);
+      process.ooms += pool.ooms.load(std::memory_order_relaxed);
+    }
+    known->history.emplace_back(now_us, process.live);
+    while (now_us - known->history.front().first > kHistoryUs) known->history.pop_front();
+    process.history.assign(known->history.begin(), known->history.end());
+    known->inside.fill(process, path.parent_path(), now_us);
+    state.processes.push_back(std::move(process));
+  }
+}
+
+void Gatherer::read_devices(State& state) {
+  state.problem = nvml_->problem();
+  for (std::size_t i = 0; i < nvml_->devices(); ++i) {
+    Gpu gpu;
+    gpu.index = static_cast<int>(i);
+    gpu.name = nvml_->name(i);
+    collect::DeviceMemory memory;
+    if (nvml_->memory(i, memory)) gpu.used = memory.used, gpu.total = memory.total;
+    std::vector<collect::DeviceProcess> listed;
+    if (nvml_->processes(i, listed)) {
+      for (const collect::DeviceProcess& seen : listed) {
+        const auto same = std::find_if(state.processes.begin(), state.processes.end(), [&](const Process& p) {
+          const auto pids = collect::proc::namespace_pids(p.pid);
+          return p.pid == seen.pid || std::find(pids.begin(), pids.end(), seen.pid) != pids.end();
+        });
+        const bool told = seen.bytes != std::numeric_limits<std::uint64_t>::max();
+        if (same != state.processes.end()) {
+          same->gpu = gpu.index;
+          if (told) same->device = same->device.value_or(0) + seen.bytes;
+          if (told) gpu.recorded += seen.bytes;
+          continue;
+        }
+        Process other;
+        other.pid = seen.pid;
+        other.command = collect::proc::read_file(fmt::format("/proc/{}/cmdline", seen.pid));
+        std::replace(other.command.begin(), other.command.end(), '\0', ' ');
+        other.command = support::short_command(other.command);
+        other.gpu = gpu.index;
+        if (told) other.device = seen.bytes;
+        state.processes.push_back(std::move(other));
+      }
+    }
+    for (const Process& process : state.processes)
+      if (process.recorded && process.gpu == gpu.index) gpu.live += process.live, gpu.pool += process.pool;
+    state.gpus.push_back(std::move(gpu));
+  }
+}
+
+}  // namespace vramscope::cli::top

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/verb.h"
+#include "serve/report.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class ReportVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.operands("traces", traces_, "traces (.vram) or run folders");
+    arguments.text("-o,--output", output_, "file to write (default: the trace's name with .html)", "FILE");
+    arguments.size("--report-budget", budget_,
+                   "size of the file; beyond it detail of uneventful times is left out (default: 5 MB)");
+  }
+
+  Result<int> run() override {
+    auto library = serve::Library::open(traces_, false);
+    if (!library) return std::unexpected(library.error());
+    const std::shared_ptr<serve::Library> shared = std::move(*library);
+    if (const auto first = shared->trace(0); !first && shared->size() == 1) return std::unexpected(first.error());
+    const auto report = serve::make_report(shared, {.budget = budget_});
+    if (!report) return std::unexpected(report.error());
+    const std::filesystem::path file = output_.empty()
+                                           ? std::filesystem::path(traces_.front()).filename().replace_extension(".html")
+                                           : std::filesystem::path(output_);
+    std::ofstream out(file, std::ios::binary | std::ios::trunc);
+    out << report->html;
+    out.close();
+    if (!out) return fail(fmt::format("cannot write {}; choose another place with -o", file.string()));
+    fmt::print(stderr, "vramscope: {} ({}) opens in any browser, without a network\n", file.string(),
+               support::format_size(report->html.size()));
+    if (report->left_out > 0)
+      fmt::print(stderr, "vramscope: single events of long stretches are not in it: 'vramscope serve {}' has all\n",
+                 traces_.front());
+    return 0;
+  }
+
+ private:
+  std::vector<std::string> traces_;
+  std::string output_;
+  std::uint64_t budget_ = 5'000'000;
+};
+
+const Register kVerb{{.name = "report",
+                      .group = Group::answer,
+                      .help = "write one HTML file that shows everything, without a server or a network",
+                      .examples = "  vramscope report run.vram -o report.html\n"
+                                  "  vramscope report before.vram after.vram -o compare.html\n",
+                      .make = make<ReportVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/verb.h"
+#include "serve/run_server.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+serve::RunningServer* g_running = nullptr;
+
+void on_signal(int) {
+  if (g_running != nullptr) g_running->http().stop();
+}
+
+class ServeVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.operands("traces", traces_, "traces (.vram) or run folders; a recording that is still going on is followed");
+    arguments.text("--host", host_, "address to listen on (default: this machine only)", "ADDRESS");
+    arguments.count("--port", port_, "port (default: a free one)");
+    arguments.text("--token", token_, "access token (default: a random one)");
+  }
+
+  Result<int> run() override {
+    if (port_ > 65535) return fail("--port takes a number up to 65535");
+    if (!token_.empty() && token_.size() < 16)
+      return fail("--token needs at least 16 characters: whoever has it sees the traces");
+    auto library = serve::Library::open(traces_, true);
+    if (!library) return std::unexpected(library.error());
+    const std::shared_ptr<serve::Library> shared = std::move(*library);
+    if (shared->size() == 0)
+      return fail(fmt::format("there is no trace in {}; record one with 'vramscope run -- python train.py'", traces_.front()));
+    auto running =
+        serve::RunningServer::start(shared, {.host = host_, .port = static_cast<std::uint16_t>(port_), .token = token_});
+    if (!running) return std::unexpected(running.error());
+    g_running = running->get();
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+    fmt::print("{}\n", (*running)->address());
+    std::fflush(stdout);
+    if (host_ != "127.0.0.1" && host_ != "localhost" && host_ != "::1")
+      fmt::print(stderr,
+                 "vramscope: reachable from other machines, without encryption: whoever has the address with its token can read "
+                 "the traces\n");
+    (*running)->wait();
+    g_running = nullptr;
+    return 0;
+  }
+
+ private:
+  std::vector<std::string> traces_;
+  std::string host_ = "127.0.0.1";
+  std::string token_;
+  std::uint64_t port_ = 0;
+};
+
+const Register kVerb{{.name = "serve",
+                      .group = Group::answer,
+                      .help = "look at traces in a browser, also while they are recorded",
+                      .examples = "  vramscope serve run.vram\n"
+                                  "  vramscope serve vramscope-runs/latest\n"
+                                  "  vramscope serve before.vram after.vram   compares them under Diff\n",
+                      .make = make<ServeVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include "cli/top/frame.h"
+#include "cli/top/screen.h"
+#include "cli/verb.h"
+#include "support/json_writer.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+using namespace top;
+
+std::uint64_t now_us() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+std::string clock_text() {
+  const std::time_t now = std::time(nullptr);
+  char text[16] = {};
+  std::tm parts{};
+  std::strftime(text, sizeof text, "%H:%M:%S", localtime_r(&now, &parts));
+  return text;
+}
+
+std::string json_of(const State& state) {
+  support::JsonWriter json;
+  const auto maybe = [&](std::string_view name, const auto& value) {
+    json.key(name);
+    if (value)
+      json.value(*value);
+    else
+      json.null();
+  };
+  json.begin_object().key("gpus").begin_array();
+  for (const Gpu& gpu : state.gpus)
+    json.begin_object()
+        .member("index", gpu.index)
+        .member("name", gpu.name)
+        .member("used_bytes", gpu.used)
+        .member("total_bytes", gpu.total)
+        .member("pool_bytes", gpu.pool)
+        .member("live_bytes", gpu.live)
+        .end_object();
+  json.end_array().key("processes").begin_array();
+  for (const Process& p : state.processes) {
+    json.begin_object().member("pid", p.pid).member("command", p.command).member("recorded", p.recorded).member("gpu", p.gpu);
+    maybe("device_bytes", p.device);
+    if (p.recorded) {
+      json.member("framework", p.framework)
+          .member("pool_bytes", p.pool)
+          .member("live_bytes", p.live)
+          .member("peak_bytes", p.peak)
+          .member("ooms", p.ooms)
+          .member("step", p.step)
+          .member("phase", p.phase);
+      maybe("steady_peak_bytes", p.steady_peak);
+      maybe("growth_bytes_per_step", p.growth);
+    }
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.text();
+}
+
+class TopVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.flag("--once", once_, "print one picture and end");
+    arguments.flag("--json", json_, "with --once: for programs, exact bytes");
+    arguments.flag("--ascii", view_.ascii, "no blocks and no braille");
+    arguments.number("--every", view_.every_s, "seconds between two looks (default: 0.5)");
+    arguments.choice("--sort", view_.sort, {"device", "live", "peak", "growth", "pid"}, "what comes first (default: device)");
+  }
+
+  Result<int> run() override {
+    if (!(view_.every_s >= 0.05 && view_.every_s <= 3600)) return fail("--every takes 0.05 to 3600 seconds");
+    if (json_ && !once_) return fail("--json goes with --once");
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    view_.host = host;
+    return once_ ? once() : live();
+  }
+
+ private:
+  Result<int> once() {
+    Gatherer gatherer;
+    gatherer.gather(now_us());
+    // What the trace says comes from another thread: two looks, so that it is there.
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    State state = gatherer.gather(now_us());
+    sort_processes(state.processes, view_.sort);
+    view_.clock = clock_text();
+    if (json_)
+      fmt::print("{}\n", json_of(state));
+    else
+      fmt::print("{}",
+                 draw(state, view_, Screen::size().first, static_cast<int>(24 + state.gpus.size() + 2 * state.processes.size()))
+                     .plain());
+    return 0;
+  }
+
+  Result<int> live() {
+    if (auto entered = Screen::enter(); !entered) return std::unexpected(entered.error());
+    Gatherer gatherer;
+    State state = gatherer.gather(now_us());
+    std::optional<Canvas> shown;
+    std::uint64_t next = 0;
+    bool quit = false;
+    while (!quit && !Screen::interrupted()) {
+      if (!view_.paused && now_us() >= next) {
+        state = gatherer.gather(now_us());
+        view_.clock = clock_text();
+        next = now_us() + static_cast<std::uint64_t>(view_.every_s * 1e6);
+      }
+      const auto [width, height] = Screen::size();
+      Canvas frame = draw(state, view_, width, height);
+      Screen::write(frame.changes_from(shown ? &*shown : nullptr, Screen::depth()));
+      shown = std::move(frame);
+      const std::uint64_t now = now_us();
+      const std::string key = Screen::key(view_.paused ? 1000 : static_cast<int>(next > now ? (next - now) / 1000 + 1 : 1));
+      if (!key.empty()) quit = press(key, state);
+    }
+    Screen::leave();
+    return 0;
+  }
+
+  // True: enough.
+  bool press(const std::string& key, const State& state) {
+    if (view_.typing) {
+      if (key == "enter")
+        view_.typing = false;
+      else if (key == "escape")
+        view_.typing = false, view_.filter.clear();
+      else if (key == "backspace")
+        view_.filter = view_.filter.substr(0, view_.filter.empty() ? 0 : view_.filter.size() - 1);
+      else if (key != "up" && key != "down" && view_.filter.size() < 100)
+        view_.filter += key;
+      return false;
+    }
+    if (key == "q" || key == "Q") return true;
+    if (key == "s")
+      view_.sort = view_.sort == "device"   ? "live"
+                   : view_.sort == "live"   ? "peak"
+                   : view_.sort == "peak"   ? "growth"
+                   : view_.sort == "growth" ? "pid"
+                                            : "device";
+    else if (key == "/")
+      view_.typing = true;
+    else if (key == "g")
+      view_.by_gpu = !view_.by_gpu;
+    else if (key == " ")
+      view_.paused = !view_.paused;
+    else if (key == "?")
+      view_.help = !view_.help;
+    else if (key == "escape")
+      view_.filter.clear(), view_.help = false;
+    else if (key == "up" || key == "down")
+      select(key == "up" ? -1 : 1, state);
+    return false;
+  }
+
+  void select(int step, const State& state) {
+    const auto rows = shown_processes(state, view_);
+    if (rows.empty()) return;
+    int at = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].pid == view_.selected) at = static_cast<int>(i);
+    view_.selected = rows[static_cast<std::size_t>(std::clamp(at + step, 0, static_cast<int>(rows.size()) - 1))].pid;
+  }
+
+  View view_;
+  bool once_ = false;
+  bool json_ = false;
+};
+
+const Register kVerb{{.name = "top",
+                      .group = Group::answer,
+                      .help = "what is on the GPUs right now, in the terminal",
+                      .examples = "  vramscope top\n"
+                                  "  vramscope top --once --json | jq '.processes[] | select(.recorded)'\n",
+                      .make = make<TopVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli
