@@ -11,20 +11,16 @@ import { PROTOCOL } from "./gen/rpc";
 async function transport(): Promise<Transport> {
   const payload = document.getElementById("payload")?.textContent?.trim() ?? "";
   if (payload) return EmbeddedTransport.open(payload);
-  if (import.meta.env.DEV) return new (await import("./mock/transport")).MockTransport();
-  return new HttpTransport(takeToken());
+  dropToken();
+  return new HttpTransport();
 }
 
-/** The token comes as ?token=… and is taken out of the address bar, so that copied links do not carry it. */
-function takeToken(): string {
+/** The token came as ?token=… and is a cookie by now; it leaves the address bar, so that copied links do not carry it. */
+function dropToken(): void {
   const url = new URL(location.href);
-  const given = url.searchParams.get("token");
-  if (given) {
-    sessionStorage.setItem("vramscope-token", given);
-    url.searchParams.delete("token");
-    history.replaceState(null, "", url);
-  }
-  return sessionStorage.getItem("vramscope-token") ?? "";
+  if (!url.searchParams.has("token")) return;
+  url.searchParams.delete("token");
+  history.replaceState(null, "", url);
 }
 
 async function start(): Promise<void> {
@@ -35,7 +31,7 @@ async function start(): Promise<void> {
   try {
     const hello = await app.client.ask("hello", {});
     if (hello.protocol !== PROTOCOL) throw new Error(`The page speaks version ${PROTOCOL}, the program version ${hello.protocol}: reload the page.`);
-    if (hello.traces.length === 0) throw new Error("There is no trace here. Record one with `vramscope run -- python train.py`.");
+    if (hello.traces.length === 0 && !hello.live) throw new Error("There is no trace here. Record one with `vramscope run -- python train.py`.");
     app.hello = hello;
     if (hello.traces.length > 1 && location.hash === "") app.place.view = "start";
     follow();

@@ -77,7 +77,7 @@ function gutter(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, name:
 
 function ruler(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData): void {
   gutter(ctx, tokens, lane, "Time, s", "");
-  const { ticks, step } = timeTicks(d.scale.t0, d.scale.t1, (d.scale.right - d.scale.left) / 84);
+  const { ticks, step } = timeTicks(d.scale.t0, d.scale.t1, (d.scale.right - d.scale.left) / 66);
   const flag = d.cursor === null ? NaN : d.scale.x(d.cursor);
   ctx.textAlign = "left";
   let last = -1e9;

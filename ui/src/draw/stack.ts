@@ -36,7 +36,7 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
   for (let g = groups - 1; g >= 0; g--) {
     if (o.solo >= 0 && g !== o.solo) continue;
     const group = sample.groups[g]!;
-    if (group.max <= 0) continue;
+    if (pieces.every((p) => (p.data.groups[g]?.max ?? 0) <= 0)) continue;
     const fill = groupFill(tokens, sample, g, o.byCategory);
     const edge = o.byCategory ? tokens.line_of(group.name) : tokens.edge;
     for (let p = 0; p < pieces.length; p++) {
@@ -76,7 +76,8 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
         ctx.fill(area);
       }
       ctx.strokeStyle = edge;
-      ctx.lineWidth = 1;
+      // Where columns are as narrow as the line itself, a full line would hide the areas.
+      ctx.lineWidth = Math.abs(o.x(piece.t1) - o.x(piece.t0)) / n < 1.5 ? 0.5 : 1;
       ctx.stroke(line);
     }
   }

@@ -18,6 +18,14 @@ export function codeParts(text: string): string[] {
   return text.split("`");
 }
 
+/** The part of an op's path that tells ops apart: its last name, with the one before where that is only "mul_1" or "zeros". */
+export function shortOp(op: string): string {
+  const parts = op.split("/");
+  const last = parts.at(-1) ?? op;
+  const before = parts.at(-2);
+  return before && /^[a-z]/.test(last) && last.length < 12 ? `${before}/${last}` : last;
+}
+
 export function hex(address: number): string {
   return `0x${address.toString(16).padStart(12, "0")}`;
 }

@@ -26,6 +26,7 @@ const CACHE_ENTRIES = 400;
 
 export class Client {
   private cache = new Map<string, Promise<unknown>>();
+  private pending = 0;
   constructor(readonly transport: Transport) {}
 
   ask<N extends Name>(name: N, params: ParamsOf<N>): Promise<AnswerOf<N>> {
@@ -35,11 +36,18 @@ export class Client {
       this.cache.delete(key); // put back below as the newest
     } else {
       answer = this.transport.ask(key);
-      answer.catch(() => this.cache.delete(key));
+      this.count(1);
+      answer.catch(() => this.cache.delete(key)).finally(() => this.count(-1));
     }
     this.cache.set(key, answer);
     if (this.cache.size > CACHE_ENTRIES) this.cache.delete(this.cache.keys().next().value as string);
     return answer as Promise<AnswerOf<N>>;
+  }
+
+  /** How many answers are on their way, for whoever waits for a finished page: tests, printing. */
+  private count(change: number): void {
+    this.pending += change;
+    if (typeof document !== "undefined") document.documentElement.dataset.pending = String(this.pending);
   }
 
   /** The run went on: what was asked before may have another answer now. */

@@ -1,15 +1,14 @@
-// Answers from `vramscope serve`. The token came with the page's address; it goes back in a header, never in an address.
+// Answers from `vramscope serve`. The token came with the page's address and lives in a cookie that scripts cannot read.
 import type { Transport } from "./client";
 import { decodeAnswer } from "./decode";
 
 export class HttpTransport implements Transport {
   readonly kind = "server" as const;
-  constructor(private readonly token: string) {}
 
   async ask(key: string): Promise<unknown> {
     let response: Response;
     try {
-      response = await fetch(`api/${key}`, { headers: { "X-Vramscope-Token": this.token } });
+      response = await fetch(`api/${key}`, { credentials: "same-origin" });
     } catch {
       throw new Error("The server does not answer. Is `vramscope serve` still running?");
     }

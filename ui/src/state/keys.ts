@@ -5,7 +5,7 @@ import type { View } from "./address";
 const GO: Record<string, View> = { o: "overview", t: "timeline", p: "peak", s: "steps", l: "layers", k: "leaks", m: "map", x: "oom", u: "source", d: "diff" };
 type Handler = (event: KeyboardEvent) => boolean;
 let ofView: Handler | null = null;
-let waiting = false;
+let waiting = 0;
 
 /** The keys of the view on the screen; the answer of a handler says whether the key was its own. */
 export function viewKeys(handler: Handler): () => void {
@@ -17,7 +17,8 @@ export function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog")) return;
   if (waiting) {
-    waiting = false;
+    clearTimeout(waiting);
+    waiting = 0;
     const view = GO[event.key];
     if (view) { app.go({ view, mode: "", table: false }); event.preventDefault(); }
     return;
@@ -28,7 +29,7 @@ export function onKey(event: KeyboardEvent): void {
 
 function common(key: string): boolean {
   switch (key) {
-    case "g": waiting = true; setTimeout(() => (waiting = false), 1200); return true;
+    case "g": waiting = window.setTimeout(() => (waiting = 0), 1200); return true;
     case "/": document.getElementById("filter")?.focus(); return true;
     case "?": app.help = true; return true;
     case "t": app.go({ table: !app.place.table }, false); return true;

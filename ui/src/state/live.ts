@@ -8,7 +8,7 @@ interface Tick {
 export function follow(): () => void {
   if (!app.hello?.live) return () => {};
   app.live = true;
-  const source = new EventSource(`events?token=${encodeURIComponent(sessionStorage.getItem("vramscope-token") ?? "")}`);
+  const source = new EventSource("events");
   source.onmessage = (message) => {
     const tick = JSON.parse(String(message.data)) as Tick;
     if (document.hidden && tick.state === "live") return; // nobody looks: nothing to fetch

@@ -2,13 +2,13 @@
 import type { Column } from "../../parts/Table.svelte";
 import type { BlockRow } from "../../gen/rpc";
 import { count, duration, exact, inUnit, percent, type Unit } from "../../format/numbers";
-import { orUnknown } from "../../format/names";
+import { orUnknown, shortOp, shown } from "../../format/names";
 
 export function blockColumns(unit: Unit, sourceLink: (line: string) => string): Column<BlockRow>[] {
   return [
     { key: "category", head: "Category", text: (r) => r.category, category: (r) => r.category, sort: (r) => r.category },
     { key: "layer", head: "Layer", text: (r) => orUnknown(r.layer), sort: (r) => r.layer, title: (r) => r.scope },
-    { key: "op", head: "Op", text: (r) => [r.op || "–", r.region].filter(Boolean).join(", "), sort: (r) => r.op },
+    { key: "op", head: "Op", text: (r) => [shortOp(r.op) || "–", r.region].filter(Boolean).join(", "), sort: (r) => r.op, title: (r) => shown(r.op, 2000) },
     { key: "shape", head: "Shape", mono: true, text: (r) => orUnknown(r.shape) },
     { key: "dtype", head: "Type", text: (r) => orUnknown(r.dtype), sort: (r) => r.dtype },
     { key: "line", head: "Line", text: (r) => orUnknown(r.line), sort: (r) => r.line, href: (r) => (r.line ? sourceLink(r.line) : undefined) },

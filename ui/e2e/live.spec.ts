@@ -1,0 +1,69 @@
+// A real training, followed while it runs: TensorFlow on the CPU with the allocator class that GPUs use.
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { expect, test as base } from "@playwright/test";
+import { settled, watch } from "./page";
+import { build, json, serve, vramscope } from "./program";
+
+const python = process.env.VRAMSCOPE_PYTHON ?? path.resolve(build, "../.venv/bin/python");
+const TRAINING = `
+import numpy as np, keras, time
+model = keras.Sequential([keras.layers.Input((32,)), keras.layers.Dense(256, activation="relu"), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(10)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+x, y = np.random.rand(512, 32).astype("float32"), np.random.randint(0, 10, 512)
+class Slow(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None): time.sleep(0.12)
+model.fit(x, y, batch_size=32, epochs=3, verbose=0, callbacks=[Slow()])
+`;
+
+base("a training is followed, and its end turns into a saved view", async ({ page }) => {
+  base.skip(!existsSync(python), `no Python with TensorFlow at ${python}`);
+  base.setTimeout(120_000);
+  const problems = watch(page);
+  const folder = mkdtempSync(path.join(os.tmpdir(), "vramscope-live-"));
+  const script = path.join(folder, "train.py");
+  writeFileSync(script, TRAINING);
+  const run = spawn(vramscope, ["run", "--live", "-o", folder, "--", python, script], { env: { ...process.env, TF_CPU_ALLOCATOR_USE_BFC: "1", TF_CPP_MIN_LOG_LEVEL: "3", CUDA_VISIBLE_DEVICES: "" }, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  const address = await new Promise<string>((resolve, reject) => {
+    run.stderr.on("data", (part: Buffer) => { said += part.toString(); const found = said.match(/live at (http:\S+)/); if (found) resolve(found[1]!); });
+    run.on("exit", () => reject(new Error(`the run ended before its page was there: ${said}`)));
+  });
+  const ended = new Promise((resolve) => run.on("exit", resolve));
+  await page.goto(address);
+  const state = page.locator("[data-state]");
+  await expect(state).toContainText("live", { timeout: 60_000 });
+  const events = async () => Number(((await state.textContent()) ?? "").match(/([\d,]+) events/)?.[1]?.replace(/,/g, "") ?? 0);
+  const first = await events();
+  await expect.poll(events, { timeout: 20_000 }).toBeGreaterThan(first);
+  await page.evaluate(() => { location.hash = "timeline"; });
+  await expect(page.locator("aside [data-total]")).toBeVisible();
+  await expect(state).toHaveAttribute("data-state", "complete", { timeout: 60_000 });
+  await ended;
+  await settled(page);
+  // What the page ended with is what the file says.
+  const files = readdirSync(folder).filter((name) => name.endsWith(".vram"));
+  const truth = json("summary", path.join(folder, files[0]!)) as { events?: number };
+  if (truth.events !== undefined) expect(await events()).toBe(truth.events);
+  const served = await serve(folder);
+  try {
+    for (const view of ["overview", "timeline", "peak", "peak?mode=tree", "steps", "layers", "leaks", "map", "oom", "source"]) {
+      await page.goto(`${served.address}#${view}`);
+      await page.reload();
+      await settled(page);
+      await expect(page.locator("main h1").first(), view).not.toBeEmpty();
+      await expect(page.locator("main [role=alert]"), view).toHaveCount(0);
+    }
+    // The bytes beside the lines are those of the command line.
+    const lines = json("peak", path.join(folder, files[0]!), "--by", "line") as { groups?: { keys: string[]; bytes: number }[] };
+    for (const group of (lines.groups ?? []).slice(0, 5)) {
+      const line = group.keys[0]?.match(/:(\d+)$/)?.[1];
+      if (group.keys[0]?.startsWith("train.py") && line) await expect(page.locator(`[data-line="${line}"]`)).toHaveAttribute("data-bytes", String(group.bytes));
+    }
+  } finally {
+    served.stop();
+  }
+  expect(problems.filter((p) => !/ERR_CONNECTION_REFUSED|EventSource|Failed to load/.test(p))).toEqual([]);
+});

@@ -1,0 +1,60 @@
+// The report: one file, opened from a file, with the network cut.
+import { statSync } from "node:fs";
+import path from "node:path";
+import { test as base, expect } from "@playwright/test";
+import { settled, watch } from "./page";
+import { data, json, trace } from "./program";
+
+const REPORT = `file://${path.join(data, "train.html")}`;
+const test = base.extend({
+  page: async ({ page, context }, use) => {
+    await context.setOffline(true);
+    const problems = watch(page);
+    await use(page);
+    expect(problems).toEqual([]);
+  },
+});
+
+test("is small and opens at once", async ({ page }) => {
+  expect(statSync(path.join(data, "train.html")).size).toBeLessThan(5_000_000);
+  await page.goto(REPORT);
+  await settled(page);
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9);
+  expect(paint).toBeLessThan(1000);
+});
+
+for (const view of ["overview", "timeline", "peak", "peak?at=peak&mode=flame", "steps", "layers", "leaks", "map?at=peak", "oom", "source"]) {
+  test(`has ${view}`, async ({ page }) => {
+    await page.goto(`${REPORT}#${view}`);
+    await settled(page);
+    await expect(page.locator("main h1").first()).not.toBeEmpty();
+    await expect(page.locator("main [role=alert]")).toHaveCount(0);
+    await expect(page.locator("main")).not.toContainText("not in this report");
+  });
+}
+
+test("shows the figures of the command line", async ({ page }) => {
+  const peak = json("peak", trace("train")) as { total_bytes?: number; total?: number };
+  await page.goto(`${REPORT}#peak`);
+  await settled(page);
+  expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(peak.total_bytes ?? peak.total);
+});
+
+test("says what it does not hold, and where it is", async ({ page }) => {
+  await page.goto(`${REPORT}#peak?at=moment:17`);
+  await settled(page);
+  await expect(page.locator("[data-note]")).toContainText("not in this report");
+  await expect(page.locator("[data-note]")).toContainText("vramscope serve");
+});
+
+test("every finding's proof is in it", async ({ page }) => {
+  await page.goto(REPORT);
+  await settled(page);
+  const links = await page.locator("[data-finding] a.proof").evaluateAll((all) => all.map((a) => a.getAttribute("href") ?? ""));
+  for (const link of links) {
+    await page.goto(`${REPORT}${link}`);
+    await page.reload();
+    await settled(page);
+    await expect(page.locator("main"), link).not.toContainText("not in this report");
+  }
+});
