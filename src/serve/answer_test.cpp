@@ -33,7 +33,7 @@ TEST(AnswerWriter, SeparatesAndEscapes) {
   out.begin_object();
   out.end_object();
   out.end_object();
-  EXPECT_EQ(json_of(out.finish()), "{\"a\\\"b\":\"line\\nend \xEF\xBF\xBD\",\"n\":[1,-2,0.5,null,null,true],\"e\":{}}");
+  EXPECT_EQ(json_of(out.finish()), R"({"a\"b":"line\u000aend \ufffd","n":[1,-2,0.5,null,null,true],"e":{}})");
 }
 
 TEST(AnswerWriter, WholeColumnsAreDifferences) {

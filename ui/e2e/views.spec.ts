@@ -88,6 +88,7 @@ test("everything works with the keyboard", async ({ open, page }) => {
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toBeHidden();
   await page.keyboard.press("/");
   await expect(page.getByRole("combobox", { name: "Filter" })).toBeFocused();
 });
