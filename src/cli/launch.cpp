@@ -16,8 +16,6 @@
 
 #include "collect/proc.h"
 
-extern char** environ;
-
 namespace vramscope::cli {
 
 namespace {
@@ -34,21 +32,45 @@ sigset_t taken() {
   return set;
 }
 
-// The child of a fork: only calls that are safe there.
-[[noreturn]] void exec_child(const char* file, char* const* arguments, char* const* environment, const sigset_t& mask,
-                             int report) {
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execve(file, arguments, environment);
-  const int reason = errno;
-  [[maybe_unused]] const ssize_t told = write(report, &reason, sizeof reason);
-  _exit(127);
-}
-
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> all;
+  all.reserve(words.size() + 1);
   for (std::string& word : words) all.push_back(word.data());
   all.push_back(nullptr);
   return all;
+}
+
+// Everything that exec needs, made before a fork.
+class Execution {
+ public:
+  Execution(const std::string& file, const std::vector<std::string>& command)
+      : file_(file), words_(command), shell_words_{"sh", file} {
+    shell_words_.insert(shell_words_.end(), command.begin() + 1, command.end());
+    arguments_ = pointers(words_);
+    shell_arguments_ = pointers(shell_words_);
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  // Returns only on failure: errno. A script without a first line that names its interpreter is the shell's, as everywhere.
+  int operator()(char* const* environment) const {
+    execve(file_.c_str(), arguments_.data(), environment);
+    if (errno == ENOEXEC) execve("/bin/sh", shell_arguments_.data(), environment);
+    return errno;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::string> words_, shell_words_;
+  std::vector<char*> arguments_, shell_arguments_;
+};
+
+// The child of a fork: only calls that are safe there.
+[[noreturn]] void exec_child(const Execution& execution, char* const* environment, const sigset_t& mask, int report) {
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  const int reason = execution(environment);
+  [[maybe_unused]] const ssize_t told = write(report, &reason, sizeof reason);
+  _exit(127);
 }
 
 std::vector<std::string> changed_environment(const std::map<std::string, std::string>& changes) {
@@ -82,7 +104,7 @@ std::expected<std::string, CommandError> find_command(const std::string& word) {
   while (!word.empty()) {
     const std::size_t end = rest.find(':');
     const std::string_view folder = rest.substr(0, end);
-    const std::string file = (folder.empty() ? "." : std::string(folder)) + "/" + word;
+    std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, word);
     struct stat info{};
     if (runnable(file)) return file;
     if (found_but_not_runnable.empty() && stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode)) found_but_not_runnable = file;
@@ -93,17 +115,12 @@ std::expected<std::string, CommandError> find_command(const std::string& word) {
   return std::unexpected(CommandError{fmt::format("{}: command not found", word), 127});
 }
 
-int become(const std::string& file, const std::vector<std::string>& command) {
-  std::vector<std::string> words = command;
-  execve(file.c_str(), pointers(words).data(), environ);
-  return errno;
-}
+int become(const std::string& file, const std::vector<std::string>& command) { return Execution(file, command)(environ); }
 
 Result<Launch> Launch::start(const std::string& file, const std::vector<std::string>& command,
                              const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> words = command;
+  const Execution execution(file, command);
   std::vector<std::string> variables = changed_environment(environment);
-  const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> entries = pointers(variables);
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return fail(fmt::format("pipe: {}", strerror(errno)));
@@ -113,7 +130,7 @@ Result<Launch> Launch::start(const std::string& file, const std::vector<std::str
   sigprocmask(SIG_BLOCK, &ours, &before);
   Launch launch;
   launch.child_ = fork();
-  if (launch.child_ == 0) exec_child(file.c_str(), arguments.data(), entries.data(), before, report[1]);
+  if (launch.child_ == 0) exec_child(execution, entries.data(), before, report[1]);
   close(report[1]);
   if (launch.child_ < 0) {
     close(report[0]);

@@ -65,22 +65,23 @@ class RunVerb final : public VerbBody {
  private:
   Result<int> record(const std::string& file, Recording& recording) {
     recording.collect.say = [this](const std::string& text) { tell(text); };
+    std::optional<collect::Collector> collector(recording.collect);
     auto launch = Launch::start(file, command_, recording.environment);
     if (!launch) {
       clean_up(recording);
       say(fmt::format("vramscope: {}\n", launch.error().message));
       return 126;
     }
+    collector->child_started(launch->child());
     {
-      collect::Collector collector(recording.collect);
-      collector.child_started(launch->child());
       auto page = open_page(recording);
-      while (!launch->wait(collector.poll())) continue;
-      collector.child_ended(launch->status());
-      collector.finish(kGraceUs);
+      while (!launch->wait(collector->poll())) continue;
+      collector->child_ended(launch->status());
+      collector->finish(kGraceUs);
       if (page) page->ended();
-      report(collector);
     }
+    report(*collector);
+    collector.reset();
     clean_up(recording);
     launch->die_alike();
   }

@@ -38,6 +38,8 @@ Collector::Collector(CollectOptions options) : options_(std::move(options)), sam
   }
   claim_folder();
   save_manifest();
+  // Where processes are told by having come later, somebody must have looked before the first one came.
+  if (!proc::in_initial_pid_namespace()) sampler_.look(now_us(), false);
 }
 
 Collector::~Collector() {

@@ -129,8 +129,12 @@ def test_in_a_container_the_only_new_process_is_ours(vramscope, fakegpu, run, tm
 
 
 def test_in_a_container_two_processes_cannot_be_told_apart(vramscope, fakegpu, run, tmp_path, in_container):
-    other = f"(sleep 3 | LD_PRELOAD= {fakegpu}/cuda_program dlsym hold 300 >/dev/null) & sleep 0.5; "
-    script = other + f"sleep 1 | {fakegpu}/cuda_program dlsym hold 64"
+    script = f"""
+        mkfifo {tmp_path}/told
+        (sleep 4 | LD_PRELOAD= {fakegpu}/cuda_program dlsym hold 300 > {tmp_path}/told) &
+        read holding < {tmp_path}/told
+        sleep 1 | {fakegpu}/cuda_program dlsym hold 64
+    """
     [device] = container_summary(vramscope, fakegpu, run, tmp_path, in_container, script)["device"]
     assert device["samples"] >= 1 and device["peak_process_bytes"] is None
 

@@ -33,6 +33,14 @@ def test_output_and_exit_code_are_the_commands(record):
     assert (done.stdout, done.stderr, done.returncode) == ("a\0b", "warn", 41)
 
 
+def test_a_script_without_an_interpreter_is_the_shells(record, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo script $1; exit 9\n")
+    script.chmod(0o755)
+    done = record([script, "one"], "-q")
+    assert (done.stdout, done.returncode) == ("script one\n", 9)
+
+
 def test_input_reaches_the_command(vramscope, tmp_path):
     done = subprocess.run([vramscope, "run", "-q", "-o", tmp_path / "out", "cat"], input="hello", capture_output=True, text=True, timeout=60)
     assert done.stdout == "hello"
