@@ -22,7 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-STOP_FLAG = 60  # offset of spool::Header::stop
+STOP_FLAG = 48  # offset of spool::Header::stop
 WIDTH, BLOCKS, HEADS, WORDS, BATCH, LENGTH = 512, 6, 8, 1000, 16, 128
 
 
@@ -38,7 +38,7 @@ class Recorder:
         self.header[STOP_FLAG:STOP_FLAG + 4] = struct.pack("<I", 0 if on else 1)
 
     def events(self):
-        return struct.unpack_from("<Q", self.header, 48)[0]
+        return struct.unpack_from("<Q", self.header, 64)[0]
 
 
 def transformer():

@@ -80,6 +80,8 @@ struct Pool {
 };
 static_assert(sizeof(Pool) == 128);
 
+// Three kinds of cache lines: what everybody reads and hardly anybody writes; the sequence number, which every event writes; and
+// what is written now and then. Mixed, each event would cost a thread several lines that another one has just changed.
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
@@ -89,18 +91,19 @@ struct Header {
   std::uint64_t ticks0;  // one simultaneous reading of all three clocks
   std::uint64_t monotonic0_ns;
   std::uint64_t realtime0_ns;
-  std::atomic<std::uint64_t> next_seq;       // first number drawn is 1
-  std::atomic<std::uint32_t> segment_count;  // fallocate'd so far
   std::atomic<std::uint32_t> stop;           // set by the collector: record nothing more
+  std::atomic<std::uint32_t> segment_count;  // fallocate'd so far
   std::atomic<std::uint32_t> pool_count;
   std::uint32_t reserved0;
-  std::atomic<std::uint64_t> seals;  // number of seals so far: orders sealed segments by age
+  alignas(64) std::atomic<std::uint64_t> next_seq;  // first number drawn is 1
+  alignas(64) std::atomic<std::uint64_t> seals;     // number of seals so far: orders sealed segments by age
   std::atomic<std::uint64_t> lost[static_cast<std::size_t>(Loss::kCount)];  // records (names for Loss::names)
-  std::uint64_t reserved1[8];
-  Pool pools[kMaxPools];
+  std::uint64_t reserved1[7];
+  alignas(128) Pool pools[kMaxPools];
   char command[4096];  // /proc/self/cmdline as it was, NUL separated, NUL padded
   std::uint32_t command_bytes;
 };
+static_assert(offsetof(Header, stop) == 48 && offsetof(Header, next_seq) == 64);
 static_assert(sizeof(Header) <= kHeaderBytes);
 
 // owned: one thread appends. sealed: full, to be drained. reading: the collector has it. A thread that finds no free segment
