@@ -39,6 +39,10 @@ def _capsule(tensor: Any) -> object:
         if hasattr(tensor, "read_value"):                                # a tf.Variable: reading shares its buffer
             tensor = tensor.read_value()
         if isinstance(tensor, tensorflow.Tensor):
+            kind = tensor.dtype
+            # Asked for the address of a handle, a string or a variant, some releases end the process.
+            if not (kind.is_floating or kind.is_integer or kind.is_complex or kind.is_bool) or kind.is_quantized:
+                raise TypeError(f"its type is {kind.name}")
             return tensorflow.experimental.dlpack.to_dlpack(tensor)
     return tensor.__dlpack__()
 

@@ -50,8 +50,9 @@ class _Finder:
         hook = HOOKS.get(name)
         if hook is None:
             return None
-        for finder in sys.meta_path:
-            if finder is not _Finder and hasattr(finder, "find_spec"):
+        # Only those behind us: another tool's finder in front may be asking us.
+        for finder in sys.meta_path[sys.meta_path.index(_Finder) + 1:]:
+            if hasattr(finder, "find_spec"):
                 spec = finder.find_spec(name, path, target)
                 if spec is not None:
                     if hasattr(spec.loader, "exec_module"):

@@ -7,6 +7,9 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+# Start-up folders of vramscope that have had their turn: two installations can be on the path, one run inside the other.
+_done = sys.__dict__.setdefault("_vramscope_startup", [])
+_done.append(_HERE)
 
 
 def _watch_imports():
@@ -23,7 +26,7 @@ def _watch_imports():
 def _run_the_other_one():
     """The sitecustomize that this file hides, under its own name."""
     from importlib.machinery import PathFinder
-    others = [folder for folder in sys.path if os.path.abspath(folder or os.getcwd()) != _HERE]
+    others = [folder for folder in sys.path if os.path.abspath(folder or os.getcwd()) not in _done]
     spec = PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
         from importlib.util import module_from_spec
@@ -32,7 +35,7 @@ def _run_the_other_one():
         spec.loader.exec_module(module)
 
 
-if os.environ.get("VRAMSCOPE_SPOOL"):
+if os.environ.get("VRAMSCOPE_SPOOL") and len(_done) == 1:
     try:
         _watch_imports()
     except Exception as error:  # noqa: BLE001

@@ -1,0 +1,117 @@
+"""In Jupyter: `%load_ext vramscope`, then
+
+    %%vramscope -o runs/today
+    model.fit(...)
+
+records the cell, draws the memory while it runs, and shows the summary when it is done; the trace is then `vramscope_trace`.
+"""
+from __future__ import annotations
+
+import argparse
+import html
+import shlex
+import sys
+import threading
+import time
+from typing import Any, List, Optional, Tuple
+
+from . import _chart, _memory, attach
+from .trace import Trace
+
+_EVERY_S = 0.5
+_MOST_POINTS = 400
+
+
+def _default_device() -> Optional[str]:
+    """The first device that somebody keeps counters for."""
+    for name in ("GPU:0", "CPU:0"):
+        try:
+            _memory.memory_info(name)
+        except ValueError:
+            continue
+        return name
+    return None
+
+
+class live:
+    """`with vramscope.notebook.live():` draws current and peak memory below the cell while the block runs."""
+
+    def __init__(self, device: Optional[str] = None, every: float = _EVERY_S) -> None:
+        self._device, self._every = device, every
+        self._points: List[Tuple[float, int, int]] = []
+        self._stop = threading.Event()
+        self._handle: Any = None
+        self._thread = threading.Thread(target=self._run, name="vramscope-chart", daemon=True)
+
+    def __enter__(self) -> "live":
+        from IPython.display import HTML, display
+        self._began = time.monotonic()
+        self._handle = display(HTML(self._svg()), display_id=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._draw()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            self._draw()
+
+    def _draw(self) -> None:
+        from IPython.display import HTML
+        self._device = self._device or _default_device()
+        if self._device is None:
+            return                                  # no framework has started yet
+        info = _memory.memory_info(self._device)
+        self._points.append((time.monotonic() - self._began, info.current, info.peak))
+        if len(self._points) > _MOST_POINTS:        # halved: the whole run stays in view
+            self._points = self._points[::2]
+        self._handle.update(HTML(self._svg()))
+
+    def _svg(self) -> str:
+        series = {"current": [(t, current) for t, current, _ in self._points], "peak": [(t, peak) for t, _, peak in self._points]}
+        return _chart.lines(f"Memory of {self._device or 'the device'}", series, "seconds")
+
+
+def answer_html(trace: Trace) -> str:
+    """The summary as rich output."""
+    return f"<pre style='line-height:1.3'>{html.escape(trace.text('summary'))}</pre>"
+
+
+def _arguments(line: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="%%vramscope", exit_on_error=False, add_help=False)
+    parser.add_argument("-o", "--output", default="vramscope-runs/notebook")
+    parser.add_argument("--device")
+    parser.add_argument("--stacks", default="python", choices=["python", "native", "both", "none"])
+    parser.add_argument("--no-chart", action="store_true")
+    return parser.parse_args(shlex.split(line))
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext vramscope`"""
+
+    def magic(line: str, cell: str) -> None:
+        from IPython.display import display
+        try:
+            wanted = _arguments(line)
+        except argparse.ArgumentError as error:
+            print(f"%%vramscope: {error}", file=sys.stderr)
+            return
+        recording = attach.record(wanted.output, wanted.stacks)
+        chart = live(wanted.device)
+        with recording:
+            if not wanted.no_chart:
+                chart.__enter__()
+            try:
+                shell.run_cell(cell)            # shows its own errors; what was recorded until then is kept
+            finally:
+                if not wanted.no_chart:
+                    chart.__exit__()
+        assert recording.path is not None
+        trace = Trace(recording.path)
+        shell.push({"vramscope_trace": trace})
+        display(trace)
+
+    shell.register_magic_function(magic, "cell", "vramscope")

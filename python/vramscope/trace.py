@@ -1,0 +1,108 @@
+"""`vramscope.open(path)`: a recorded run and its answers. The `vramscope` program does the analysis; here is only the way to it.
+
+    trace = vramscope.open("runs/today")
+    trace.peak()["sentence"]
+    pandas.DataFrame(trace.table("steps").columns)
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Union
+
+from . import _files
+from ._arrow import Table
+
+__all__ = ["Trace", "open"]
+
+
+class Trace:
+    """A trace file or a folder of them. Each verb gives what `vramscope VERB --json` prints, with sizes in bytes."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path}: there is no such trace or folder")
+        self._program = _files.program()
+
+    def _run(self, verb: str, *arguments: str) -> str:
+        done = subprocess.run([self._program, verb, str(self.path), *arguments], capture_output=True, text=True)
+        if done.returncode not in (0, 1):           # 1: a check failed, which is an answer
+            raise ValueError(done.stderr.strip() or f"vramscope {verb} ended with code {done.returncode}")
+        return done.stdout
+
+    def ask(self, verb: str, *arguments: str) -> Dict[str, Any]:
+        """Any verb of the program with its own options: `ask("peak", "--by", "layer")`."""
+        return json.loads(self._run(verb, "--json", *arguments))
+
+    def summary(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("summary", *arguments)
+
+    def ledger(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("ledger", *arguments)
+
+    def peak(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("peak", *arguments)
+
+    def steps(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("steps", *arguments)
+
+    def layers(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("layers", *arguments)
+
+    def leaks(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("leaks", *arguments)
+
+    def fragmentation(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("fragmentation", *arguments)
+
+    def oom(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("oom", *arguments)
+
+    def text(self, verb: str = "summary", *arguments: str) -> str:
+        """The same answer as people read it."""
+        return self._run(verb, *arguments)
+
+    def events(self) -> Iterator[Dict[str, Any]]:
+        """Every event, in order."""
+        process = subprocess.Popen([self._program, "dump", "--jsonl", str(self.path)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                yield json.loads(line)
+        finally:
+            process.stdout.close()
+            process.wait()
+
+    def table(self, name: str) -> Table:
+        """Rows as an Arrow table: "events", or the longest list in a verb's answer ("steps", "layers", "peak", ...)."""
+        if name == "events":
+            return Table(list(self.events()))
+        lists: List[List[Dict[str, Any]]] = []
+        _find_lists(self.ask(name), lists)
+        return Table(max(lists, key=len, default=[]))
+
+    def __repr__(self) -> str:
+        return f"<vramscope trace {self.path}>"
+
+    def _repr_html_(self) -> str:
+        from .notebook import answer_html
+        return answer_html(self)
+
+
+def _find_lists(value: Any, out: List[List[Dict[str, Any]]]) -> None:
+    if isinstance(value, dict):
+        for one in value.values():
+            _find_lists(one, out)
+    elif isinstance(value, list):
+        if value and all(isinstance(one, dict) for one in value):
+            out.append([{k: v for k, v in one.items() if not isinstance(v, (dict, list))} for one in value])
+        for one in value:
+            _find_lists(one, out)
+
+
+def open(path: Union[str, "os.PathLike[str]"]) -> Trace:  # noqa: A001
+    """A trace file, or the folder of a run."""
+    return Trace(path)
