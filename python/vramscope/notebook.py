@@ -13,7 +13,7 @@ import shlex
 import sys
 import threading
 import time
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, NoReturn, Optional, Tuple
 
 from . import _chart, _memory, attach
 from .trace import Trace
@@ -80,8 +80,13 @@ def answer_html(trace: Trace) -> str:
     return f"<pre style='line-height:1.3'>{html.escape(trace.text('summary'))}</pre>"
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)               # a notebook must not be left
+
+
 def _arguments(line: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="%%vramscope", exit_on_error=False, add_help=False)
+    parser = _Parser(prog="%%vramscope", add_help=False)
     parser.add_argument("-o", "--output", default="vramscope-runs/notebook")
     parser.add_argument("--device")
     parser.add_argument("--stacks", default="python", choices=["python", "native", "both", "none"])
@@ -96,7 +101,7 @@ def load_ipython_extension(shell: Any) -> None:
         from IPython.display import display
         try:
             wanted = _arguments(line)
-        except argparse.ArgumentError as error:
+        except ValueError as error:
             print(f"%%vramscope: {error}", file=sys.stderr)
             return
         recording = attach.record(wanted.output, wanted.stacks)
