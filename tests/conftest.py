@@ -48,6 +48,12 @@ def inject(build):
     return built(build / "libvramscope_inject.so")
 
 
+@pytest.fixture(scope="session")
+def newest_tensorflow():
+    """The interpreter with the newest TensorFlow, for tests that need only one."""
+    return tensorflow_python("2.21")
+
+
 @pytest.fixture(scope="session", params=list(TENSORFLOWS))
 def tensorflow(request):
     """(version, interpreter), once for each TensorFlow."""

@@ -35,6 +35,14 @@ double resident_gib() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1u << 30);
 }
 
+// Of all threads: says what an opening costs where other programs use the processors too.
+double processor_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  auto s = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  return s(usage.ru_utime) + s(usage.ru_stime);
+}
+
 double peak_resident_gib() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -57,15 +65,18 @@ void report(const char* what, double value, const char* unit, double budget) {
 
 struct Times {
   const char* name;
-  std::vector<double> ms;
+  std::vector<double> ms, processor;  // wall clock, and processor time of all threads
 };
 
+// Judged by processor time: on a machine that others use too, the wall clock measures them.
 void print(const Times& t) {
-  std::vector<double> ms = t.ms;
-  std::ranges::sort(ms);
-  double p99 = ms[std::min(ms.size() - 1, ms.size() * 99 / 100)];
-  std::printf("  %-24s p50 %8.2f ms  p99 %8.2f ms  max %8.2f ms  %s\n", t.name, ms[ms.size() / 2], p99, ms.back(),
-              p99 <= 50 ? "ok" : "OVER");
+  auto at = [](std::vector<double> values, double share) {
+    std::ranges::sort(values);
+    return values[std::min(values.size() - 1, static_cast<std::size_t>(static_cast<double>(values.size()) * share))];
+  };
+  double p99 = at(t.processor, 0.99);
+  std::printf("  %-24s processor p50 %8.2f  p99 %8.2f ms   wall p50 %8.2f  p99 %8.2f ms  %s\n", t.name, at(t.processor, 0.5), p99,
+              at(t.ms, 0.5), at(t.ms, 0.99), p99 <= 50 ? "ok" : "OVER");
 }
 
 // The obvious way: all events up to the moment.
@@ -102,11 +113,12 @@ int main(int argc, char** argv) {
   }
   fs::path index = fs::path(path) += ".index";
   fs::remove(index);
-  double first = 0;
+  double first = 0, processor = processor_seconds();
   {
     auto start = Clock::now();
     auto engine = Engine::open(path);
     first = seconds(start);
+    processor = processor_seconds() - processor;
     if (!engine) {
       std::fprintf(stderr, "%s\n", engine.error().message.c_str());
       return 2;
@@ -122,6 +134,7 @@ int main(int argc, char** argv) {
               static_cast<double>(fs::file_size(index)) / static_cast<double>(store.events()));
   report("first open", first, "s", 10);
   std::printf("  %-34s %10.1f ns\n", "first open, an event", first * 1e9 / static_cast<double>(store.events()));
+  std::printf("  %-34s %10.3f s\n", "first open, processor time", processor);
   report("later open", later, "s", 0.5);
 
   std::mt19937_64 random(1);
@@ -135,10 +148,12 @@ int main(int argc, char** argv) {
   auto moment = [&] { return "moment:" + std::to_string(random() % store.events()); };
   std::vector<Times> all;
   auto time = [&](const char* name, int times, const std::function<void()>& ask) {
-    Times t{name, {}};
+    Times t{name, {}, {}};
     for (int i = 0; i < times; ++i) {
       auto from = Clock::now();
+      double before = processor_seconds();
       ask();
+      t.processor.push_back((processor_seconds() - before) * 1e3);
       t.ms.push_back(seconds(from) * 1e3);
     }
     all.push_back(std::move(t));
@@ -150,6 +165,7 @@ int main(int argc, char** argv) {
     (void)engine.stacked(request);
   }
   double grouping = seconds(first_use);
+
   time("stacked by category", 200, [&] {
     StackedRequest request;
     range(request);

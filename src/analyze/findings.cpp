@@ -1,6 +1,7 @@
 // Up to five sentences with a number, a cause and a remedy, ranked by the bytes that the remedy saves. The bytes are given only
 // where arithmetic on the recorded state gives them.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,6 +22,25 @@ using support::format_size;
 constexpr std::size_t kMost = 5;
 constexpr Bytes kWorthwhile = 1u << 20;  // smaller sums are no finding
 
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+}
+
+// The value of a member of a flat JSON object that our own Python side wrote.
+std::string json_field(std::string_view json, std::string_view name) {
+  std::size_t at = json.find(fmt::format("\"{}\":", name));
+  if (at == std::string_view::npos) return {};
+  at = json.find_first_not_of(' ', at + name.size() + 3);
+  if (at == std::string_view::npos) return {};
+  std::string out;
+  if (json[at] != '"') return std::string(json.substr(at, json.find_first_of(",}", at) - at));
+  for (++at; at < json.size() && json[at] != '"'; ++at) {
+    if (json[at] == '\\' && at + 1 < json.size()) ++at;
+    out += json[at];
+  }
+  return out;
+}
+
 class Finder {
  public:
   Finder(const Engine& engine, const Engine::State& state, const Place& place)
@@ -38,6 +58,7 @@ class Finder {
     leak();
     unusable();
     sums();
+    told();
     std::ranges::stable_sort(out_.findings,
                              [](const Finding& a, const Finding& b) { return a.at_stake.value_or(0) > b.at_stake.value_or(0); });
     if (out_.findings.size() > kMost) out_.findings.resize(kMost);
@@ -134,6 +155,46 @@ class Finder {
       f.cause = fmt::format("{} keeps {} apart.", frag->pins[0].block.op, format_size(frag->pins[0].frees));
     if (stake > 0) f.at_stake = stake;
     add(std::move(f));
+  }
+
+  // What the Python side saw and allocations cannot show: settings called fact.KIND.KEY.
+  void told() {
+    const Store& store = s_.store;
+    std::map<std::string, std::string> facts;
+    for (const auto& row : store.settings)
+      if (std::string_view key = store.text(row.row.key); key.starts_with("fact."))
+        facts[std::string(key)] = store.text(row.row.value);
+    Bytes baked = 0;
+    std::string baked_op;
+    for (const auto& [key, value] : facts) {
+      std::string line = fmt::format("{}:{}", base_name(json_field(value, "file")), json_field(value, "line"));
+      if (key.starts_with("fact.baked_constant.")) {
+        baked += std::strtoull(json_field(value, "bytes").c_str(), nullptr, 10);
+        baked_op = json_field(value, "op");
+      } else if (key.starts_with("fact.retrace.") && std::strtoull(json_field(value, "traces").c_str(), nullptr, 10) >= 5) {
+        add({"retrace",
+             fmt::format("{} was traced {} times.", json_field(value, "function"), json_field(value, "traces")),
+             json_field(value, "reason"),
+             fmt::format("Pass tensors instead of Python values at {}, or set reduce_retracing=True.", line),
+             {},
+             "steps",
+             "peak",
+             ""});
+      } else if (key.starts_with("fact.persistent_tape.")) {
+        add({"persistent-tape",
+             fmt::format("The persistent tape at {} keeps its activations until it is deleted.", line),
+             "A persistent GradientTape frees nothing by itself.",
+             "del tape as soon as the last gradient is taken.",
+             {},
+             "peak",
+             "steady",
+             "category:activations"});
+      }
+    }
+    if (baked >= kWorthwhile)
+      add({"baked-constant", fmt::format("{} of constants are baked into graphs.", format_size(baked)),
+           fmt::format("A NumPy array was used inside a tf.function ({}).", baked_op),
+           "Pass it as an argument or keep it in a tf.Variable.", baked, "peak", "steady", "category:constants"});
   }
 
   // One look at what is live when the most is needed.

@@ -60,6 +60,14 @@ OriginVerdict judge(const Origin& origin, std::size_t steps) {
   out.rate.low = std::max(0.0, out.rate.low);
   if (events.size() < kFewestEvents) return out;
   std::span<const double> whole(origin.kept.data() + events.front(), seen - events.front());
+  // A curve that bends leaves correlated residuals behind a straight line: compare the ends as well.
+  auto third = static_cast<std::ptrdiff_t>(whole.size() / 3);
+  double early = std::accumulate(whole.begin(), whole.begin() + third, 0.0),
+         late = std::accumulate(whole.end() - third, whole.end(), 0.0);
+  if (late < 0.5 * early) {
+    out.state = late < 0.01 * early ? OriginVerdict::ended : OriginVerdict::slowing;
+    return out;
+  }
   Trend trend = trend_of(whole);
   if (trend.t < kSlowing && trend.end < 0.9 * trend.start) {
     out.state = OriginVerdict::slowing;

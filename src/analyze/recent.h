@@ -7,7 +7,7 @@
 
 namespace vramscope::analyze {
 
-// Largest request of the step that holds the moment and the step before it; without steps, of the last 20,000 allocations.
+// Largest request since the beginning of the step that holds the moment (or came last before it), at most 20,000 back.
 Bytes largest_recent_request(const Store& store, const PoolSet& pools, Moment at);
 
 }  // namespace vramscope::analyze

@@ -12,6 +12,13 @@ namespace vramscope::cli {
 
 namespace {
 
+// The last two parts of a path: the op and what it belongs to.
+std::string op_in_layer(const std::string& op) {
+  std::size_t slash = op.rfind('/');
+  std::size_t before = slash == std::string::npos || slash == 0 ? std::string::npos : op.rfind('/', slash - 1);
+  return before == std::string::npos ? op : op.substr(before + 1);
+}
+
 class DiffVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
@@ -57,7 +64,7 @@ class DiffVerb final : public VerbBody {
     for (const analyze::CompareRow& row : rows) {
       if (row.change == 0 && shown > 0 && head != "CATEGORY") continue;
       if (rows_ != 0 && shown++ >= rows_) break;
-      std::vector<std::string> cells = {dash(head == "OP" ? short_op(row.key) : row.key)};
+      std::vector<std::string> cells = {dash(head == "OP" ? op_in_layer(row.key) : row.key)};
       for (const auto& bytes : row.bytes) cells.push_back(bytes ? mib(*bytes) : "–");
       cells.push_back(signed_mib(row.change));
       if (wants_colour(stdout) || ascii_) cells.push_back(bar(row.bytes.back().value_or(0), widest, 12, ascii_));

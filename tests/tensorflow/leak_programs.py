@@ -1,4 +1,5 @@
 """Twenty small TensorFlow programs, ten of which keep something in every step. `leak_programs.py NAME` runs one."""
+import json
 import os
 import sys
 
@@ -104,6 +105,7 @@ def main(name):
                     kept.append(tf.random.normal([64, 64]))
             elif name == "moving_average":
                 average.assign(0.9 * average + 0.1 * tf.random.normal([64, 64]))
+    print(json.dumps({"kept": len(kept)}))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,13 @@
 """Leak verdicts on real TensorFlow programs: none may be misjudged. The confusion table is printed."""
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from leak_programs import CLEAN, LEAKS
 
-HERE = Path(__file__).resolve().parent
+PROGRAMS = Path(__file__).resolve().parent / "leak_programs.py"
 verdicts = {}
-
-
-@pytest.fixture(scope="module")
-def python():
-    from conftest import tensorflow_python
-    return tensorflow_python("2.21")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,10 +20,9 @@ def table():
 
 
 @pytest.mark.parametrize("name", CLEAN + LEAKS)
-def test_verdict(name, vramscope, inject, python, tmp_path):
-    subprocess.run([vramscope, "run", "-o", tmp_path / "run", "--", python, HERE / "leak_programs.py", name], check=True, capture_output=True, timeout=300)
-    done = subprocess.run([vramscope, "leaks", "--json", tmp_path / "run"], check=True, capture_output=True, text=True)
-    answer = json.loads(done.stdout)
+def test_verdict(name, record, run, vramscope, newest_tensorflow, tmp_path):
+    record([newest_tensorflow, PROGRAMS, name])
+    answer = json.loads(run([vramscope, "leaks", "--json", tmp_path / "out"]).stdout)
     verdicts[name] = answer["verdict"]
     print(name, answer["sentence"])
     if name in LEAKS:
