@@ -21,7 +21,7 @@ export TORCH
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-gpu bench presubmit fuzz soak clean
+.PHONY: help build environments demo test test-gpu bench presubmit fuzz soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -47,6 +47,10 @@ $(stamps)/venv: tools/requirements/venv.txt | $(stamps)/packages
 $(stamps)/venv-%: tools/requirements/%.txt | $(stamps)/packages
 	@tools/setup.sh venv .venv-$* $<
 	@touch $@
+
+# Fetching waits for the network, unpacking for the disk: two at a time.
+environments: | $(stamps)/packages
+	@$(MAKE) --no-print-directory -j 2 $(venvs)
 
 # --- build ----------------------------------------------------------------------------------------------------------------------
 
@@ -77,7 +81,7 @@ build: build/CMakeCache.txt
 demo: build $(stamps)/venv
 	@tools/demo.sh
 
-test: build $(venvs)
+test: build environments
 	@$(python) tools/run_tests.py
 
 # --- the others -----------------------------------------------------------------------------------------------------------------
@@ -88,14 +92,14 @@ test-gpu: build
 bench: build $(stamps)/venv
 	@$(python) bench/run.py
 
-presubmit: build $(venvs)
+presubmit: build environments
 	@$(python) tools/run_tests.py --presubmit
 
 FUZZ_SECONDS ?= 60
 fuzz: | $(stamps)/packages
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-soak: build $(venvs)
+soak: build environments
 	@VRAMSCOPE_SOAK=1 $(python) -m pytest -m soak --timeout 7200 tests
 
 .PHONY: distclean

@@ -59,7 +59,8 @@ def run(step):
     """Passes the output on as it comes. Returns exit code, seconds and the runner's count."""
     began = heard = time.monotonic()
     child = subprocess.Popen(step.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             env={**os.environ, "VRAMSCOPE_BUILD": str(BUILD), "VRAMSCOPE_REQUIRE_ALL": "1"})
+                             env={**os.environ, "VRAMSCOPE_BUILD": str(BUILD), "VRAMSCOPE_REQUIRE_ALL": "1",
+                                  "NO_COLOR": "1"})
     output = bytearray()
     while True:
         if not select.select([child.stdout], [], [], 1)[0]:

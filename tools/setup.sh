@@ -57,7 +57,7 @@ setup_venv() {
     "${PYTHON:-python3}" -m venv "$folder"
   fi
   tools/progress.sh "Python packages of $requirements into $folder" \
-    "$folder/bin/python" -m pip install --disable-pip-version-check --no-input --requirement "$requirements"
+    "$folder/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --no-compile --requirement "$requirements"
 }
 
 setup_node() {

@@ -24,10 +24,18 @@ def version():
     return re.search(r"^project\(vramscope VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE).group(1)
 
 
+def build_user_interface():
+    """Its pages go into the program. Without npm they are left out, and the program says so when it is asked for one."""
+    if not (ROOT / "ui/dist/index.html").exists() and shutil.which("npm"):
+        subprocess.run(["npm", "--prefix", ROOT / "ui", "install", "--no-save", "--no-audit", "--no-fund"], check=True)
+        subprocess.run(["npm", "--prefix", ROOT / "ui", "run", "build"], check=True)
+
+
 def build_folder():
     given = os.environ.get("VRAMSCOPE_BUILD")
     if given:
         return Path(given)
+    build_user_interface()
     subprocess.run(["cmake", "--preset", "release", "-DVRAMSCOPE_TESTS=OFF"], cwd=ROOT, check=True)
     subprocess.run(["cmake", "--build", "build", "-j", str(os.cpu_count() or 1)], cwd=ROOT, check=True)
     return ROOT / "build"

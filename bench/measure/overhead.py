@@ -14,7 +14,8 @@ def measure(tree):
     environment = {**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryDirectory(prefix="vramscope-bench-") as folder:
         # Blocks of steps take turns inside one process: two processes differ by more than what is measured.
-        workload = [tree.python, ROOT / "bench/overhead/in_process.py", "--pairs", "20", "--steps", "4"]
+        workload = [tree.python, ROOT / "bench/overhead/in_process.py", "--pairs", "30", "--steps", "5",
+                    "--width", "128", "--blocks", "4"]
         command = [tree.program, "run", "--quiet", "-o", folder, "--", *workload]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
         if done.returncode:

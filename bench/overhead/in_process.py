@@ -5,7 +5,7 @@ do not. Run it under `vramscope run`: the recorder is paused and resumed through
 Prints JSON: milliseconds a step for each pair of blocks, the median ratio and its 95 % interval, and TensorFlow's own profiler
 for comparison (--profiler).
 
-    vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager]
+    vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager] [--width 512] [--blocks 6]
 """
 import argparse
 import glob
@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 STOP_FLAG = 48  # offset of spool::Header::stop
-WIDTH, BLOCKS, HEADS, WORDS, BATCH, LENGTH = 512, 6, 8, 1000, 16, 128
+HEADS, WORDS, BATCH, LENGTH = 8, 1000, 16, 128
 
 
 class Recorder:
@@ -41,18 +41,18 @@ class Recorder:
         return struct.unpack_from("<Q", self.header, 64)[0]
 
 
-def transformer():
+def transformer(width, blocks):
     layers = tf.keras.layers
     tokens = layers.Input((LENGTH,), dtype="int32")
-    x = layers.Embedding(WORDS, WIDTH)(tokens)
-    for _ in range(BLOCKS):
-        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(x, x))
-        x = layers.LayerNormalization()(x + layers.Dense(WIDTH)(layers.Dense(4 * WIDTH, activation="gelu")(x)))
+    x = layers.Embedding(WORDS, width)(tokens)
+    for _ in range(blocks):
+        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(HEADS, width // HEADS)(x, x))
+        x = layers.LayerNormalization()(x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(x)))
     return tf.keras.Model(tokens, layers.Dense(WORDS)(x))
 
 
-def training_step(eager):
-    model, optimizer = transformer(), tf.keras.optimizers.Adam()
+def training_step(eager, width, blocks):
+    model, optimizer = transformer(width, blocks), tf.keras.optimizers.Adam()
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     text = np.random.default_rng(0).integers(0, WORDS, (BATCH, LENGTH + 1))
     x, y = tf.constant(text[:, :-1]), tf.constant(text[:, 1:])
@@ -86,8 +86,10 @@ def main():
     arguments.add_argument("--steps", type=int, default=20)
     arguments.add_argument("--profiler", type=int, default=0, help="blocks under TensorFlow's profiler")
     arguments.add_argument("--eager", action="store_true")
+    arguments.add_argument("--width", type=int, default=512)
+    arguments.add_argument("--blocks", type=int, default=6)
     asked = arguments.parse_args()
-    step = training_step(asked.eager)
+    step = training_step(asked.eager, asked.width, asked.blocks)
     block_ms(step, 5 if asked.eager else 20)
     recorder = Recorder()
     before, pairs = recorder.events(), []

@@ -1,0 +1,38 @@
+"""The documents say what the program does: verbs, options and links are compared with the real thing."""
+import re
+
+
+
+def table_of(text, first):
+    """{verb} named in the first column of a document's tables, in lines that begin with `first`."""
+    return set(re.findall(rf"^\| `{first} ([a-z-]+)", text, re.MULTILINE))
+
+
+def test_the_readme_lists_every_verb(root, vramscope, run):
+    said = run([vramscope, "--help"]).stdout
+    verbs = {line.split()[0] for line in said.split("Examples")[0].splitlines() if re.match(r"  [a-z]+ ", line)}
+    assert len(verbs) >= 4
+    assert table_of((root / "README.md").read_text(), "vramscope") == verbs
+
+
+def test_the_guide_lists_every_option_of_run(root, vramscope, run):
+    said = run([vramscope, "run", "--help"]).stdout
+    options = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", said, re.MULTILINE)) - {"--help"}
+    written = set(re.findall(r"`(?:-\w, )?(--[a-z-]+)", (root / "docs/guide/recording.md").read_text()))
+    assert options and options <= written, f"docs/guide/recording.md does not explain {sorted(options - written)}"
+
+
+def documents(root):
+    return [path for path in [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "src").rglob("*.md")]]
+
+
+def test_links_between_documents_lead_somewhere(root):
+    found = [(path, link) for path in documents(root) for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())]
+    assert found
+    assert [(str(path), link) for path, link in found if not (path.parent / link).exists()] == []
+
+
+def test_make_targets_in_the_documents_exist(root):
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    named = {target for path in documents(root) for target in re.findall(r"`make ([a-z-]+)`", path.read_text())}
+    assert {"demo", "test"} <= named <= targets
