@@ -22,8 +22,6 @@ else:
 
 __all__ = ["MarkCallback", "MemoryCallback", "Row", "callbacks"]
 
-_STAGES = {"train": "train", "validation": "evaluate", "test": "evaluate", "predict": "predict"}
-
 
 class MarkCallback(_Callback):
     """Tells the recorder where the training is. Does nothing when nothing is recorded."""
@@ -81,7 +79,7 @@ class MemoryCallback(_Callback, MemoryRows):
         MemoryRows.__init__(self, devices, target_batches, reset)
 
     def _epoch(self, trainer: Any) -> Optional[int]:
-        return trainer.current_epoch + 1 if trainer.training else None
+        return trainer.current_epoch + 1 if getattr(trainer.state.fn, "value", "") == "fit" else None
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self.read("train", trainer.current_epoch + 1, None, "begin")
