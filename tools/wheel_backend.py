@@ -67,6 +67,15 @@ def metadata():
             "Requires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + readme)
 
 
+# The second group puts our marks into Lightning's Trainer.
+ENTRY_POINTS = """[console_scripts]
+vramscope = vramscope._command:main
+
+[lightning.pytorch.callbacks_factory]
+vramscope = vramscope.lightning:callbacks
+"""
+
+
 class Wheel:
     """A wheel under construction; close() adds the record of its files."""
 
@@ -77,7 +86,7 @@ class Wheel:
         self.record = []
         self.add(f"{self.info}/METADATA", metadata())
         self.add(f"{self.info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vramscope\nRoot-Is-Purelib: false\nTag: {tag}\n")
-        self.add(f"{self.info}/entry_points.txt", "[console_scripts]\nvramscope = vramscope._command:main\n")
+        self.add(f"{self.info}/entry_points.txt", ENTRY_POINTS)
         self.add(f"{self.info}/licenses/LICENSE", (ROOT / "LICENSE").read_text())
 
     def add(self, name, data, mode=0o644):

@@ -30,7 +30,8 @@ uint64_t vramscope_unnamed_layers(void);
 void vramscope_tag_many(const uint64_t* addresses, const uint64_t* bytes, const char* const* names, const char* const* layers,
                         size_t count, int category);
 
-/* One training step is over. The next one begins with the next allocation for input or forward. */
+/* One training step is over. The next one begins with the next allocation for input or forward. A number below 0: somebody else
+ * marks the steps from now on. */
 void vramscope_step_done(int64_t number);
 
 /* The calling thread's Python stack as Python sees it, innermost frame (the caller's) first. 1 if the recorder reads the same; 0

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _chart, _units
 from ._memory import memory_info, reset_peak
+from ._rows import Row
 from ._table import text_table
 
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
@@ -23,18 +24,6 @@ else:
 
 __all__ = ["Comparison", "MemoryCallback", "Row", "compare"]
 _MIB = 1 << 20
-
-
-class Row(NamedTuple):
-    """Memory at one moment on one device, in bytes."""
-
-    phase: str              # train, evaluate, predict
-    epoch: Optional[int]    # from 1; None outside of fit
-    batch: Optional[int]    # from 1; None: the whole epoch, or the whole evaluation
-    at: str                 # begin or end
-    device: str
-    current: int
-    peak: int
 
 
 class MemoryCallback(_keras.callbacks.Callback):

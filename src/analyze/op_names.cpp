@@ -91,7 +91,24 @@ Stage stage_from(std::string_view word) {
   return Stage::other;
 }
 
+namespace {
+
+// PyTorch: the recorder writes "layer/what" with the layer as named_modules() calls it, and the phase instead of a region.
+OpMeaning torch_meaning(std::string_view op, std::string_view phase) {
+  using trace::Category;
+  OpMeaning out;
+  if (const std::size_t slash = op.rfind('/'); slash != std::string_view::npos) out.layer = op.substr(0, slash);
+  out.stage = stage_from(phase);
+  if (out.stage == Stage::input) out.category = Category::input;
+  if (out.stage == Stage::backward) out.category = op.ends_with("/recomputation") ? Category::activation : Category::gradient;
+  if (out.stage == Stage::optimizer) out.category = Category::temporary;   // its state is told by address
+  return out;
+}
+
+}  // namespace
+
 OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framework framework) {
+  if (framework == trace::Framework::pytorch) return torch_meaning(op, region);
   OpMeaning out;
   using trace::Category;
   if (op.empty()) {

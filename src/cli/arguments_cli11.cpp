@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/help.h"
+#include "cli/ranks.h"
 #include "cli/verb.h"
 #include "support/units.h"
 
@@ -112,6 +113,9 @@ int run_program(int argc, char** argv) {
     candidate.app->footer(fmt::format("Examples:\n{}", verb.examples));
     candidate.arguments = std::make_unique<Cli11Arguments>(*candidate.app);
     candidate.body->declare(*candidate.arguments);
+    if (!candidate.arguments->has_command())
+      candidate.app->add_option_function<std::int64_t>("--rank", [](const std::int64_t& rank) { choose_rank(rank); },
+                                                       "of a run with several ranks, this one")->type_name("NUMBER");
     candidates.push_back(std::move(candidate));
   }
   std::vector<std::string> after_dashes;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "cli/native_symbols.h"
 #include "collect/spool_place.h"
 #include "collect/tick_clock.h"
 #include "spool/layout.h"
@@ -111,6 +112,7 @@ void store_options(const collect::CollectOptions& options) {
 collect::CollectOptions stored_options(const fs::path& spool_folder) {
   collect::CollectOptions options;
   options.host = host_name();
+  options.native_symbol = native_symbols();
   std::ifstream file(spool_folder / kOptionsName);
   for (std::string key; file >> key;) {
     if (key == "host") file >> options.host;
@@ -166,6 +168,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.collect.trace_limit = options.trace_limit;
   recording.collect.sample_hz = options.sample_hz;
   recording.collect.anonymize = options.anonymize;
+  recording.collect.native_symbol = native_symbols();
 
   std::error_code error;
   recording.spool_link = *output / fmt::format(".spool-{}-{}", recording.collect.host, getpid());
@@ -181,7 +184,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.environment[spool::kEnvSpool] = spool->folder.string();
   recording.environment[spool::kEnvSpoolLimit] = fmt::format("{}", spool->limit);
   recording.environment[spool::kEnvClock] = collect::preferred_clock();
-  recording.environment[spool::kEnvOptions] = fmt::format("stacks={}", options.stacks);
+  recording.environment[spool::kEnvOptions] = fmt::format("stacks={},unwind={}", options.stacks, options.unwind);
   recording.environment["VRAMSCOPE_INJECT"] = library.string();
   if (const fs::path startup = options.python ? find_python_startup() : fs::path{}; !startup.empty())
     recording.environment["PYTHONPATH"] = prepended("PYTHONPATH", startup.string());

@@ -14,6 +14,7 @@ namespace vramscope::cli {
 struct RecordingOptions {
   std::string output;  // empty: vramscope-runs/<time>-<name>
   std::string stacks = "python";
+  std::string unwind = "frames";
   std::uint64_t spool_limit = 0;  // 0: as much as the place allows, up to 256 MiB a process
   std::uint64_t trace_limit = 0;
   double sample_hz = 10;

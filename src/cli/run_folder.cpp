@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/ranks.h"
+
 namespace vramscope::cli {
 
 Result<std::vector<std::filesystem::path>> traces_of(const std::filesystem::path& place) {
@@ -19,7 +21,7 @@ Result<std::vector<std::filesystem::path>> traces_of(const std::filesystem::path
     return fail(fmt::format("{}: no trace in this folder; record one with 'vramscope run -o {} -- command'", place.string(),
                             place.string()));
   std::sort(traces.begin(), traces.end());
-  return traces;
+  return of_chosen_rank(std::move(traces));
 }
 
 }  // namespace vramscope::cli

@@ -35,6 +35,8 @@ class RunVerb final : public VerbBody {
                      "how often the device and the host are looked at (default: 10; 0: never)");
     arguments.choice("--stacks", options_.stacks, {"python", "native", "both", "none"},
                      "call stacks of allocations (default: python)");
+    arguments.choice("--unwind", options_.unwind, {"frames", "tables"},
+                     "native stacks by frame pointers, fast, or by unwind tables, whole (default: frames)");
     arguments.flag("--no-python", no_python_, "no start-up hook in Python: no steps, layers and names of variables");
     arguments.flag("--anonymize", options_.anonymize, "names and paths are hashed in the trace");
     arguments.flag("--live", live_, "a page in the browser that follows the run; its address is printed");

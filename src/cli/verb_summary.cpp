@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/ranks.h"
 #include "cli/run_folder.h"
 #include "cli/summary_answers.h"
 #include "cli/summary_text.h"
@@ -56,6 +57,9 @@ class SummaryVerb final : public VerbBody {
   void print_text() const {
     const bool colour = wants_colour(stdout);
     if (runs_.size() > 1) fmt::print("{}\n\n", bold(fmt::format("{} processes were recorded.", runs_.size()), colour));
+    std::vector<const analyze::Summary*> all;
+    for (const Run& run : runs_) all.push_back(&run.summary);
+    fmt::print("{}", rank_text(all));
     for (std::size_t i = 0; i < runs_.size(); ++i)
       fmt::print("{}{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour), summary_answers_text(runs_[i].engine));
   }

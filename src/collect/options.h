@@ -12,6 +12,13 @@
 
 namespace vramscope::collect {
 
+struct NativeSymbol {
+  std::string function;  // empty = not known
+  std::uint32_t line = 0;
+};
+
+using NativeSymbols = std::function<NativeSymbol(const std::string& path, const std::string& build_id, std::uint64_t offset)>;
+
 struct CollectOptions {
   std::filesystem::path output;        // the run folder, exists
   std::filesystem::path spool_folder;  // exists, mode 0700
@@ -22,6 +29,8 @@ struct CollectOptions {
   double sample_hz = 10;
   bool anonymize = false;
   std::function<void(const std::string&)> say;  // one line, or a few, for the user
+  // Name and, where there is debug information, source line of a machine address in a file. Not set: addresses stay numbers.
+  NativeSymbols native_symbol;
 };
 
 // What became of one process.

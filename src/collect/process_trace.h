@@ -15,6 +15,7 @@
 #include "collect/live_set.h"
 #include "collect/merger.h"
 #include "collect/oom_account.h"
+#include "collect/options.h"
 #include "trace/writer.h"
 
 namespace vramscope::collect {
@@ -30,6 +31,7 @@ class TraceIds {
   trace::StackId stack(std::uint64_t id);
   trace::PoolId pool(std::uint8_t index);
   trace::ThreadId thread(std::uint32_t tid);
+  void name_native_frames(const NativeSymbols& symbols) { native_symbol_ = symbols; }
 
   bool text_missing(std::uint32_t id) const { return definitions_.text(id) == nullptr; }
   bool stack_missing(std::uint64_t id) const;
@@ -41,6 +43,7 @@ class TraceIds {
   trace::Writer& writer_;
   const Definitions& definitions_;
   const spool::Header& header_;
+  NativeSymbols native_symbol_;
   std::unordered_map<std::uint32_t, trace::StringId> texts_;
   std::unordered_map<std::uint64_t, trace::StackId> stacks_;
   std::unordered_map<std::uint32_t, trace::ThreadId> threads_;
@@ -51,6 +54,8 @@ class TraceIds {
 class ProcessTrace {
  public:
   ProcessTrace(trace::Writer writer, const Definitions& definitions, const spool::Header& header);
+
+  void name_native_frames(const NativeSymbols& symbols) { ids_.name_native_frames(symbols); }
 
   // False: a definition that the event needs is not there yet; the event is not written unless `last_call`.
   bool write(const Event& event, std::uint64_t time_us, bool last_call);

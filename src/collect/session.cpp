@@ -136,6 +136,7 @@ void Session::open_trace() {
     return;
   }
   trace_ = std::make_unique<ProcessTrace>(std::move(*writer), definitions_, spool_.header());
+  trace_->name_native_frames(options_.native_symbol);
   trace_->on_final_oom([this](const OomAccount& account) { options_.say(describe(account)); });
   trace_->on_context([this](const spool::ContextRecord& record, std::uint64_t time_us) { note_context(record, time_us); });
   if (!partial_.empty()) {

@@ -38,6 +38,13 @@ trace::FrameId TraceIds::frame(const spool::Frame& frame) {
     row.file = text(module->path);
     row.build_id = text(module->build_id);
     row.offset = frame.address - module->base;
+    const std::string* const path = definitions_.text(module->path);
+    const std::string* const build_id = definitions_.text(module->build_id);
+    if (native_symbol_ && path != nullptr && build_id != nullptr) {
+      const NativeSymbol symbol = native_symbol_(*path, *build_id, row.offset);
+      row.function = writer_.string(symbol.function);
+      row.line = symbol.line;
+    }
   } else {
     row.offset = frame.address;
   }

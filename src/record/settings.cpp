@@ -68,9 +68,41 @@ constexpr const char* kAllowed[] = {
     "JOB_COMPLETION_INDEX",
 };
 
+// Who says which process of a job this is.
+struct Launcher {
+  const char* name;
+  const char* rank;
+  const char* world;
+  const char* local;
+};
+constexpr Launcher kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+    {"mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"pmix", "PMIX_RANK", nullptr, nullptr},
+};
+
+void setting_from(const char* key, const char* variable) {
+  const char* value = variable != nullptr ? getenv(variable) : nullptr;
+  if (value != nullptr && strlen(value) < 20) setting(key, value);
+}
+
+void record_rank() {
+  for (const Launcher& launcher : kLaunchers) {
+    if (getenv(launcher.rank) == nullptr) continue;
+    setting("launcher", launcher.name);
+    setting_from("rank", launcher.rank);
+    setting_from("world_size", launcher.world);
+    setting_from("local_rank", launcher.local);
+    return;
+  }
+}
+
 }  // namespace
 
 void record_environment() {
+  record_rank();
   for (const char* name : kAllowed) {
     const char* value = getenv(name);
     if (value == nullptr || strlen(value) > 512) continue;

@@ -16,6 +16,12 @@ HOOKS = {
     "keras": "vramscope._hooks.keras",
     "tf_keras": "vramscope._hooks.keras",
     "torch": "vramscope._hooks.torch",
+    "torch._dynamo.convert_frame": "vramscope._hooks.torch_loops",
+    "torch.nn.parallel.distributed": "vramscope._hooks.torch_loops",
+    "torch.distributed.fsdp._fully_shard._fsdp_param_group": "vramscope._hooks.torch_loops",
+    "lightning.pytorch.trainer.connectors.callback_connector": "vramscope._hooks.torch_loops",
+    "pytorch_lightning.trainer.connectors.callback_connector": "vramscope._hooks.torch_loops",
+    "transformers.trainer": "vramscope._hooks.torch_loops",
 }
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import emit, torch_frames, torch_tags, wrapping
+from . import emit, torch_frames, torch_tags, training, wrapping
 
 _IDLE_CALLS = 20_000            # so many calls of modules that have a name: nobody new will come
 _QUIET_STEPS = 4
@@ -111,7 +111,7 @@ def begin_first_step() -> None:
     """The first model is called: the first step begins with what it allocates."""
     global _begun
     library = torch_frames.library()
-    if not _begun and library is not None:
+    if not _begun and library is not None and not training.inside_loop():
         _begun = True
         library.vramscope_step_done(ctypes.c_int64(0))
 

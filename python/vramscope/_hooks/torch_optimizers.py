@@ -7,7 +7,7 @@ import sys
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import emit, torch_frames, torch_names, torch_tags, training
+from . import emit, ranks, torch_frames, torch_names, torch_tags, training
 
 _TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is made in the first steps and stays; later looks find what moved
 
@@ -74,6 +74,8 @@ def _step_done(optimizer: Any) -> None:
     if known is None:
         return
     known.steps += 1
+    if known.steps == 1:
+        emit.quietly(lambda: ranks.tell_distributed(sys.modules["torch"]))
     if known.steps in _TAG_STATE_AT:
         tag_state(optimizer, known.names)
     if _main is None or _main() is None:

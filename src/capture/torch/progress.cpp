@@ -63,7 +63,8 @@ using namespace vramscope;
 using namespace vramscope::capture::torch;
 
 extern "C" __attribute__((visibility("default"))) void vramscope_step_done(int64_t number) {
-  if (g_step_state.exchange(kBetween, std::memory_order_relaxed) == kInside)
-    record::mark(record::MarkKind::step, spool::kFlagEnd, "train", number, nullptr);
-  g_step.store(number, std::memory_order_relaxed);
+  const int next = number < 0 ? kNoSteps : kBetween;
+  if (g_step_state.exchange(next, std::memory_order_relaxed) == kInside)
+    record::mark(record::MarkKind::step, spool::kFlagEnd, "train", g_step.load(std::memory_order_relaxed) + 1, nullptr);
+  if (number >= 0) g_step.store(number, std::memory_order_relaxed);
 }

@@ -87,6 +87,24 @@ std::uint16_t phase_text(Phase phase) {
   return static_cast<std::uint16_t>(id);
 }
 
+// The stack that called backward() last. Autograd's own threads have no Python frames; this is the line they work for. The id holds
+// in one spool only.
+class BackwardStack {
+ public:
+  void keep(std::uint64_t id) {
+    generation_.store(stacks::spool_generation(), std::memory_order_relaxed);
+    id_.store(id, std::memory_order_relaxed);
+  }
+  std::uint64_t id() const {
+    return generation_.load(std::memory_order_relaxed) == stacks::spool_generation() ? id_.load(std::memory_order_relaxed) : 0;
+  }
+
+ private:
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> id_{0};
+};
+constinit BackwardStack g_backward_stack;
+
 // Stack, layer, node and phase of the block being handed out right now.
 void describe(const Library& real, record::AllocEvent& event) {
   const stacks::Snapshot stack = stacks::snapshot();
@@ -96,6 +114,9 @@ void describe(const Library& real, record::AllocEvent& event) {
   const Progress now = follow(stack, backward.inside);
   if (backward.inside) {
     if (stack.layer == 0) event.op = backward.op;  // else the forward pass runs again in there
+    if (stack.id == 0) event.stack = g_backward_stack.id();
+  } else if (now.phase == Phase::backward) {  // the first gradient is made before the threads begin
+    g_backward_stack.keep(stack.id);
   } else if (now.phase == Phase::forward && stack.layer != 0) {
     note_forward(real, stack.layer);
   } else if (now.loop_computes && stack.op == 0) {

@@ -1,0 +1,83 @@
+"""Hugging Face's Trainer: marks for epochs and steps, and the memory of each as a table.
+
+Under `vramscope run` the marks come without any code. For the table:
+
+    memory = vramscope.transformers.MemoryCallback()
+    Trainer(..., callbacks=[memory]).train()
+    print(memory.table())
+"""
+from __future__ import annotations
+
+from typing import Any, Container, Optional, Sequence, Union
+
+from transformers import TrainerCallback
+
+from ._rows import MemoryRows, Row
+from ._torch.loop import BEGIN, END, Loop, name_model
+
+__all__ = ["MarkCallback", "MemoryCallback", "Row"]
+
+
+def _epoch(state: Any) -> Optional[int]:
+    """From 1; the Trainer counts in fractions."""
+    return None if state.epoch is None else int(state.epoch + 1e-6) + 1
+
+
+class MarkCallback(TrainerCallback):
+    """Tells the recorder where the training is. Does nothing when nothing is recorded."""
+
+    def __init__(self) -> None:
+        self._loop = Loop()
+        self._predictions = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        self._loop.begin()
+        if model is not None:
+            name_model(model)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.end()
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.epoch(_epoch(state) or 1, BEGIN)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.step_end()
+        self._loop.epoch(max(1, round(state.epoch or 1)), END)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.step_begin("train", state.global_step + 1)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.step_end()
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        # Called after each one: the next begins here.
+        self._predictions += 1
+        self._loop.step_end()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._loop.step_end()
+
+
+class MemoryCallback(TrainerCallback, MemoryRows):
+    """Reads current and peak at the begin and end of each epoch and of the steps in `target_batches`; see vramscope.keras."""
+
+    def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
+                 reset: Optional[str] = None) -> None:
+        MemoryRows.__init__(self, devices, target_batches, reset)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.read("train", _epoch(state) or 1, None, "begin")
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.read("train", max(1, round(state.epoch or 1)), None, "end")
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.read("train", _epoch(state), state.global_step + 1, "begin")
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.read("train", _epoch(state), state.global_step, "end")
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.read("evaluate", _epoch(state), None, "end")

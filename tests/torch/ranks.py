@@ -1,0 +1,36 @@
+"""Two ranks that train; the second one keeps more than the first.
+
+    torchrun --nproc-per-node 2 ranks.py        python ranks.py spawn
+"""
+import os
+import sys
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+from torch import nn
+
+
+def train(rank, world):
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
+    net = nn.parallel.DistributedDataParallel(nn.Linear(256, 256))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    kept = []
+    for _ in range(3):
+        net(torch.randn(64, 256)).sum().backward()
+        optimizer.step()
+        if rank == 1:
+            kept.append(torch.zeros(1 << 20))
+    torch.distributed.destroy_process_group()
+
+
+def spawned(rank, world):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[2] if len(sys.argv) > 2 else "29511")
+    train(rank, world)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["spawn"]:
+        torch.multiprocessing.spawn(spawned, (2,), nprocs=2)
+    else:
+        train(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
