@@ -49,7 +49,7 @@ def markdown(hooks, queries):
             "## How to add one", "",
             "1. A row in the table: exported name, name for `cuGetProcAddress`, version, parameters as in `cuda.h` (types: `abi.h`).",
             "2. Its wrapper `vs_<name>` in the `wrap_*.cpp` of its family, its behaviour in `tests/fakegpu/`, a scenario in the test program.",
-            "3. `tools/gen_hooks.py`, `tools/check_inject.py build/libvramscope_inject.so --update`."]
+            "3. `tools/check_cuda_abi.py FOLDER_WITH_CUDA_H`, `tools/gen_hooks.py`, `tools/check_inject.py build/libvramscope_inject.so --update`."]
     return "\n".join(out) + "\n"
 
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "capture/cuda/attach.h"
 #include "capture/loader.h"
 #include "capture/patch.h"
 #include "capture/tensorflow/attach.h"
@@ -125,6 +126,7 @@ VS_EXPORT int vramscope_attach(const char* spool_folder, uint64_t spool_limit, c
     vramscope_detach();
     return refuse("PyTorch is loaded but its import tables could not be changed (hardened system?); use `vramscope run`");
   }
+  capture::cuda::attach_late();  // as far as it goes: pointers on the heap stay
   return 0;
 }
 

@@ -20,7 +20,7 @@ struct Place {
   void** slot;
   void* before;
 };
-constexpr std::size_t kPlaces = 256;
+constexpr std::size_t kPlaces = 4096;
 Place g_places[kPlaces];
 std::size_t g_place_count;
 
@@ -131,14 +131,62 @@ void redirect_imports(const dl_phdr_info& info, const Imports& imports, Job& job
   }
 }
 
+// The dynamic linker, the kernel's page and we ourselves stay as they are.
+bool is_left_alone(const char* path) {
+  return path == nullptr || strstr(path, "ld-linux") != nullptr || strstr(path, "vdso") != nullptr ||
+         strstr(path, "libvramscope_inject") != nullptr;
+}
+
 int redirect_object(dl_phdr_info* info, std::size_t, void* data) {
-  const char* path = info->dlpi_name;
-  // The dynamic linker, the kernel's page and we ourselves stay as they are.
-  if (path == nullptr || strstr(path, "ld-linux") != nullptr || strstr(path, "vdso") != nullptr ||
-      strstr(path, "libvramscope_inject") != nullptr)
-    return 0;
+  if (is_left_alone(info->dlpi_name)) return 0;
   const Imports imports = imports_of(*info);
   if (imports.strings != nullptr && imports.symbols != nullptr) redirect_imports(*info, imports, *static_cast<Job*>(data));
+  return 0;
+}
+
+struct Range {
+  std::uintptr_t least = ~std::uintptr_t{0};
+  std::uintptr_t most = 0;
+};
+
+Range originals_of(const Job& job) {
+  Range range;
+  for (std::size_t r = 0; r < job.count; ++r) {
+    const auto original = reinterpret_cast<std::uintptr_t>(job.replacements[r].original);
+    if (original < range.least) range.least = original;
+    if (original > range.most) range.most = original;
+  }
+  return range;
+}
+
+bool holds(const dl_phdr_info& info, std::uintptr_t address) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const std::uintptr_t begin = info.dlpi_addr + info.dlpi_phdr[i].p_vaddr;
+    if (info.dlpi_phdr[i].p_type == PT_LOAD && address >= begin && address < begin + info.dlpi_phdr[i].p_memsz) return true;
+  }
+  return false;
+}
+
+// Words that are exactly the address of a function to replace. A number that happens to be one is as good as impossible.
+void redirect_words(std::uintptr_t begin, std::uintptr_t end, const Range& range, Job& job) {
+  for (std::uintptr_t at = (begin + 7) & ~std::uintptr_t{7}; at + sizeof(void*) <= end; at += sizeof(void*)) {
+    auto* slot = reinterpret_cast<void**>(at);
+    const auto value = reinterpret_cast<std::uintptr_t>(*slot);
+    if (value < range.least || value > range.most) continue;
+    for (std::size_t r = 0; r < job.count; ++r)
+      if (*slot == job.replacements[r].original) job.places += replace(slot, job.replacements[r].ours) ? 1 : 0;
+  }
+}
+
+int redirect_data_of(dl_phdr_info* info, std::size_t, void* data) {
+  auto& job = *static_cast<Job*>(data);
+  const Range range = originals_of(job);
+  if (is_left_alone(info->dlpi_name) || holds(*info, range.least)) return 0;  // nor the functions' own library
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0) redirect_words(begin, begin + segment.p_memsz, range, job);
+  }
   return 0;
 }
 
@@ -157,6 +205,12 @@ int redirect(void* library, const char* const* vtables, std::size_t vtable_count
   for (std::size_t v = 0; v < vtable_count; ++v)
     if (void* vtable = real_dlsym(library, vtables[v])) redirect_vtable(static_cast<void**>(vtable), job);
   dl_iterate_phdr(redirect_object, &job);
+  return job.places;
+}
+
+int redirect_data(const Replacement* replacements, std::size_t replacement_count) {
+  Job job{replacements, replacement_count, 0};
+  dl_iterate_phdr(redirect_data_of, &job);
   return job.places;
 }
 

@@ -15,6 +15,8 @@ struct Replacement {
 // Remembers what it changed. Returns the number of places; 0 means that nothing would be seen.
 int redirect(void* library, const char* const* vtables, std::size_t vtable_count, const Replacement* replacements,
              std::size_t replacement_count);
+// Redirects function pointers that loaded objects keep in their own writable data.
+int redirect_data(const Replacement* replacements, std::size_t replacement_count);
 // Puts everything back.
 void restore();
 

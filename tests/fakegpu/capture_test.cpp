@@ -194,6 +194,49 @@ TEST(CudaCapture, AReusedAddressIsNeverAliveTwice) {
   EXPECT_LT(addresses.size() * 100, allocs.size()) << "the test did not provoke reuse";
 }
 
+// Each library takes one block itself and one through the shared runtime, behind which it must be found.
+TEST(CudaCapture, OwnersAreTheLibrariesThatAllocate) {
+  std::map<std::string, std::vector<std::uint64_t>> by_owner;
+  for (const Event& event : run("dlsym", {"owners"}).of_kind(RecordKind::alloc)) by_owner[event.owner].push_back(event.bytes);
+  const auto both = [](std::uint64_t n) { return std::vector<std::uint64_t>{n << 20, n << 10}; };
+  EXPECT_EQ(by_owner["NCCL"], both(1));
+  EXPECT_EQ(by_owner["cuBLAS"], both(2));
+  EXPECT_EQ(by_owner["TensorFlow"], both(3));
+  EXPECT_EQ(by_owner["PyTorch"], both(4));
+  EXPECT_EQ(by_owner["libstrangers_library.so"], both(5));
+  EXPECT_EQ(by_owner.size(), 5u);
+}
+
+TEST(CudaCapture, AForkedChildRecordsItsOwn) {
+  const Recording parent = run("dlsym", {"fork"});
+  expect_equal(parent, "linear", "CUDA:0 device memory");
+  ASSERT_EQ(parent.children.size(), 1u);
+  const Recording& child = parent.children[0];
+  EXPECT_EQ(child.contradiction(), "");
+  const PoolTotals* pool = child.pool("CUDA:0 device memory");
+  ASSERT_NE(pool, nullptr);
+  EXPECT_EQ(pool->allocs, 2u);
+  EXPECT_EQ(pool->frees, 1u);
+  EXPECT_EQ(pool->live, 3u << 20);
+  ASSERT_NE(child.pool("CUDA:0 default mempool"), nullptr);
+  EXPECT_EQ(child.pool("CUDA:0 default mempool")->region, 64u << 20);  // what the driver says, not what the parent recorded
+  for (const Event& event : child.of_kind(RecordKind::alloc)) EXPECT_EQ(event.owner, "cuda_program");
+}
+
+TEST(CudaCapture, LateAttachReachesPointersThatLibrariesKeep) {
+  for (const char* way : {"direct", "dlsym", "proc"}) {
+    const Environment late{{"LATE_LIBRARY", std::string(VS_BUILD_DIR) + "/libvramscope_inject.so"}};
+    const Recording recording = record(program_of(way), {way, "late"}, late, false);
+    ASSERT_EQ(recording.exit_code, 0) << way;
+    EXPECT_EQ(recording.contradiction(), "") << way;
+    expect_equal(recording, "linear", "CUDA:0 device memory");
+    std::map<std::string, std::uint64_t> by_owner;
+    for (const Event& event : recording.of_kind(RecordKind::alloc)) by_owner[event.owner] += event.bytes;
+    EXPECT_EQ(by_owner["NCCL"], 7u << 20) << way;
+    EXPECT_EQ(by_owner[program_of(way)], 8u << 20) << way;
+  }
+}
+
 TEST(CudaCapture, LookupsAreAsWithoutTheLibrary) {
   const Recording plain = record("next_main", {}, {}, false);
   const Recording injected = record("next_main", {});

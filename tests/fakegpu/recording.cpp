@@ -180,7 +180,7 @@ Recording record(const std::string& program, const std::vector<std::string>& arg
   char folder[] = "/tmp/vramscope-fakegpu-XXXXXX";
   if (mkdtemp(folder) == nullptr) return {};
   Environment all{{"LD_LIBRARY_PATH", std::string(VS_BUILD_DIR) + "/tests/fakegpu"},
-                  {"VRAMSCOPE_SPOOL", folder},
+                  {injected ? "VRAMSCOPE_SPOOL" : "LATE_SPOOL", folder},
                   {"VRAMSCOPE_SPOOL_LIMIT", "268435456"}};
   if (injected) all["LD_PRELOAD"] = std::string(VS_BUILD_DIR) + "/libvramscope_inject.so";
   for (const auto& [name, value] : environment) all[name] = value;
@@ -203,7 +203,8 @@ Recording record(const std::string& program, const std::vector<std::string>& arg
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".spool") continue;
     ++recording.spools;
-    read_spool(entry.path(), recording);
+    const bool own = entry.path().filename().string().starts_with(std::to_string(child) + "-");
+    read_spool(entry.path(), own ? recording : recording.children.emplace_back());
   }
   fs::remove_all(folder);
   return recording;

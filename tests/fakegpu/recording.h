@@ -38,6 +38,7 @@ struct Recording {
   std::vector<Event> events;  // in order; definitions left out
   std::vector<PoolTotals> pools;
   std::uint64_t lost = 0;
+  std::vector<Recording> children;  // what forked processes recorded
 
   const PoolTotals* pool(const std::string& name) const;
   std::vector<Event> of_kind(spool::RecordKind kind) const;
@@ -48,7 +49,8 @@ struct Recording {
 
 using Environment = std::map<std::string, std::string>;
 
-// Runs build/tests/fakegpu/<program>. `injected` false: without the library.
+// Runs build/tests/fakegpu/<program>. `injected` false: without the library; LATE_SPOOL is then where it may
+// record to.
 Recording record(const std::string& program, const std::vector<std::string>& arguments, const Environment& environment = {},
                  bool injected = true);
 

@@ -21,7 +21,6 @@ struct Part {
 };
 
 std::atomic<Part*> g_parts;
-std::atomic<std::uint64_t> g_forgotten;
 
 // A child after fork has no use of the parent's device memory: the kernel gives it an empty table.
 Part* parts() {
@@ -94,7 +93,7 @@ bool with_part(Space space, std::uint64_t key, Body body) {
 
 bool insert(const Block& block, Block* previous) {
   previous->space = Space::none;
-  const bool kept = with_part(block.space, block.key, [&](Part& part, std::uint64_t hash) {
+  return with_part(block.space, block.key, [&](Part& part, std::uint64_t hash) {
     if (Block* there = locate(part, hash, block.space, block.key)) {
       if ((there->flags & kDying) == 0) *previous = *there;
       *there = block;
@@ -107,8 +106,6 @@ bool insert(const Block& block, Block* previous) {
     ++part.used;
     return true;
   });
-  if (!kept) g_forgotten.fetch_add(1, std::memory_order_relaxed);
-  return kept;
 }
 
 bool take(Space space, std::uint64_t key, Block* block) {
@@ -154,7 +151,5 @@ void update_all(bool (*change)(Block&, void*), void* data) {
     unlock(part);
   }
 }
-
-std::uint64_t forgotten() { return g_forgotten.load(std::memory_order_relaxed); }
 
 }  // namespace vramscope::capture::cuda::blocks

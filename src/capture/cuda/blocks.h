@@ -1,7 +1,6 @@
 // What is alive at the driver level: address or handle -> size, pool, context, references.
 //
-// A fixed table, so that nothing is allocated: 64 parts with a spin lock each. When a part is full, further blocks are not
-// remembered; their frees are then not recorded, and blocks::forgotten() counts them.
+// A fixed table, so that nothing is allocated: 64 parts with a spin lock each. When a part is full, further blocks are refused.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ enum Flags : std::uint8_t {
 struct Block {
   std::uint64_t key = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t context = 0;  // mapping: the handle that is mapped
+  std::uint64_t context = 0;  // mapping: the handle that is mapped; stream-ordered: the pool (MemPool*)
   std::uint16_t refs = 1;
   std::uint16_t mappings = 0;
   Space space = Space::none;
@@ -31,7 +30,8 @@ struct Block {
 };
 static_assert(sizeof(Block) == 32);
 
-// Remembers. `*previous` gets the block that was there under the same key (its free was missed), else Space::none.
+// Remembers; false if there is no room. `*previous` gets the block that was there under the same key (its free was missed), else
+// Space::none.
 bool insert(const Block& block, Block* previous);
 // Forgets, and gives what it was.
 bool take(Space space, std::uint64_t key, Block* block);
@@ -40,7 +40,5 @@ bool find(Space space, std::uint64_t key, Block* block);
 bool update(Space space, std::uint64_t key, bool (*change)(Block& block, void* data), void* data);
 // The same for all blocks.
 void update_all(bool (*change)(Block& block, void* data), void* data);
-
-std::uint64_t forgotten();
 
 }  // namespace vramscope::capture::cuda::blocks

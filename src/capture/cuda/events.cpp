@@ -47,8 +47,12 @@ void record_allocation(const Allocation& allocation) {
   block.device = allocation.device;
   record::AllocEvent event = event_of(allocation);
   blocks::Block stale;
-  if (!blocks::insert(block, &stale))
-    record::say_once("more live driver allocations than can be remembered", "frees of some of them will be missing");
+  if (!blocks::insert(block, &stale)) {
+    // Its free could not be recognized: better unseen than alive for ever.
+    record::say_once("more than 114,000 driver allocations are live",
+                     "further ones are not recorded; the device's own figures are complete");
+    return;
+  }
   if (stale.space != blocks::Space::none)
     record_free(stale);  // the driver gave it out again: it was freed in a way we do not see
   event.address = block.key;

@@ -59,9 +59,10 @@ inline void record_outcome(CUresult result, const Allocation& allocation) {
 void record_free(const blocks::Block& block, std::uint64_t stream = 0, std::uint8_t flags = 0);
 void cancel_free(const blocks::Block& block, std::uint64_t stream = 0, std::uint8_t flags = 0);
 
-// A call that frees `key`.
+// A call that frees `key`. `*freed` gets the block, with space none if it was not ours.
 template <typename Forward>
-CUresult freeing(blocks::Space space, std::uint64_t key, std::uint64_t stream, std::uint8_t flags, Forward forward) {
+CUresult freeing(blocks::Space space, std::uint64_t key, std::uint64_t stream, std::uint8_t flags, Forward forward,
+                 blocks::Block* freed = nullptr) {
   blocks::Block block;
   if (key == 0 || !blocks::take(space, key, &block)) return forwarded(forward);
   record_free(block, stream, flags);
@@ -71,6 +72,7 @@ CUresult freeing(blocks::Space space, std::uint64_t key, std::uint64_t stream, s
     blocks::insert(block, &replaced);
     cancel_free(block, stream, flags);
   }
+  if (freed != nullptr) *freed = block;
   return result;
 }
 

@@ -17,6 +17,7 @@
 #define VS_LOOKUP(name) \
   __asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" \
           ".hidden vs_real_" #name "\n.hidden vs_resolve_" #name "\n.hidden vs_" #name "_target\n" \
+          ".globl vs_" #name "_entry\n.hidden vs_" #name "_entry\nvs_" #name "_entry:\n" \
           #name ":\n" \
           ".cfi_startproc\n" \
           "  endbr64\n" \

@@ -6,12 +6,15 @@
 
 #include "capture/cuda/driver.h"
 #include "record/recorder.h"
+#include "record/state.h"
 #include "record/text.h"
 
 namespace vramscope::capture::cuda {
 
 // What the driver reserves for a pool, as last read.
 struct Reserved {
+  std::atomic<bool> being_read;
+  std::atomic<std::uint64_t> generation;  // of the recorder: a forked child begins with nothing recorded
   std::atomic<std::uint64_t> bytes;
   std::atomic<std::uint32_t> calls;
   std::atomic<std::uint64_t> read_at_ms;
@@ -69,16 +72,29 @@ std::uint64_t now_ms() {
 }
 
 bool due(Reserved& reserved) {
+  if (reserved.generation.load(std::memory_order_relaxed) != record::t_state.generation) return true;
   const std::uint32_t call = reserved.calls.fetch_add(1, std::memory_order_relaxed);
   return call % kEveryCalls == 0 || now_ms() - reserved.read_at_ms.load(std::memory_order_relaxed) >= kEveryMs;
 }
 
-// Differences of an exchange add up to the last value read, whoever reads.
+// What is reserved is recorded as one region without an address, whose size is replaced.
 void note(Reserved& reserved, std::uint8_t pool, std::uint64_t bytes) {
   reserved.read_at_ms.store(now_ms(), std::memory_order_relaxed);
-  const std::uint64_t before = reserved.bytes.exchange(bytes, std::memory_order_relaxed);
-  if (bytes > before) record::region(pool, 0, bytes - before, false);
-  if (bytes < before) record::region(pool, 0, before - bytes, true);
+  const std::uint64_t generation = record::t_state.generation;
+  const bool known = reserved.generation.exchange(generation, std::memory_order_relaxed) == generation;
+  const std::uint64_t before = known ? reserved.bytes.load(std::memory_order_relaxed) : 0;
+  reserved.bytes.store(bytes, std::memory_order_relaxed);
+  if (bytes == before) return;
+  if (before != 0) record::region(pool, 0, before, true);
+  if (bytes != 0) record::region(pool, 0, bytes, false);
+}
+
+// One thread at a time reads and records, so that the regions replace each other in order; nobody waits for it.
+template <typename Read>
+void read_alone(Reserved& reserved, Read read) {
+  if (reserved.being_read.exchange(true, std::memory_order_acquire)) return;
+  read();
+  reserved.being_read.store(false, std::memory_order_release);
 }
 
 bool usable(int device) { return device >= 0 && device < kMaxDevices; }
@@ -148,9 +164,11 @@ void sample_reserved(MemPool& pool, bool now) {
   if (totals == nullptr) return;
   const bool outgrown = totals->live_bytes.load(std::memory_order_relaxed) > pool.reserved.bytes.load(std::memory_order_relaxed);
   if (!due(pool.reserved) && !outgrown && !now) return;
-  std::uint64_t bytes = 0;
-  if (VS_REAL(cuMemPoolGetAttribute)(pool.handle.load(std::memory_order_relaxed), kPoolReservedCurrent, &bytes) == kSuccess)
-    note(pool.reserved, recorded, bytes);
+  read_alone(pool.reserved, [&] {
+    std::uint64_t bytes = 0;
+    if (VS_REAL(cuMemPoolGetAttribute)(pool.handle.load(std::memory_order_relaxed), kPoolReservedCurrent, &bytes) == kSuccess)
+      note(pool.reserved, recorded, bytes);
+  });
 }
 
 void pool_destroyed(CUmemoryPool handle) {
@@ -173,9 +191,11 @@ bool any_graph_memory() { return g_graph_devices.load(std::memory_order_relaxed)
 void sample_graph_memory(int device, bool now) {
   if (!usable(device) || (g_graph_devices.load(std::memory_order_relaxed) >> device & 1) == 0) return;
   if (!due(g_graphs[device]) && !now) return;
-  std::uint64_t bytes = 0;
-  if (VS_REAL(cuDeviceGetGraphMemAttribute)(device, kGraphReservedCurrent, &bytes) == kSuccess)
-    note(g_graphs[device], family_pool(Family::graph, device), bytes);
+  read_alone(g_graphs[device], [&] {
+    std::uint64_t bytes = 0;
+    if (VS_REAL(cuDeviceGetGraphMemAttribute)(device, kGraphReservedCurrent, &bytes) == kSuccess)
+      note(g_graphs[device], family_pool(Family::graph, device), bytes);
+  });
 }
 
 }  // namespace vramscope::capture::cuda

@@ -47,6 +47,7 @@ bool is_captured(CUstream stream, bool per_thread) {
 
 void describe(Allocation& allocation, MemPool* pool, int device) {
   allocation.pool = pool != nullptr ? recorded_pool(*pool) : family_pool(Family::stream_ordered, device);
+  allocation.context = reinterpret_cast<std::uint64_t>(pool);
   allocation.device = static_cast<std::int8_t>(pool != nullptr ? device_of(*pool) : device);
 }
 
@@ -81,8 +82,11 @@ template <typename Forward>
 CUresult freeing_async(CUdeviceptr address, CUstream stream, bool per_thread, Forward forward) {
   if (!recording()) return forward();
   if (is_captured(stream, per_thread)) return forwarded(forward);
-  const CUresult result = freeing(Space::device, address, reinterpret_cast<std::uint64_t>(stream), spool::kFlagAsync, forward);
-  if (MemPool* pool = current_mem_pool(current_place().device)) sample_reserved(*pool, false);
+  blocks::Block freed;
+  const CUresult result =
+      freeing(Space::device, address, reinterpret_cast<std::uint64_t>(stream), spool::kFlagAsync, forward, &freed);
+  if ((freed.flags & blocks::kPooled) != 0 && freed.context != 0)
+    sample_reserved(*reinterpret_cast<MemPool*>(freed.context), false);
   return result;
 }
 

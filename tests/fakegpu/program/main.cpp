@@ -1,6 +1,8 @@
 // A CUDA-driver program without CUDA: cuda_program WAY SCENARIO [NUMBER...]
 //
 // WAY: how it finds the driver (api.h). It prints what it did (truth.h) and returns 0 unless the driver surprised it.
+#include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -348,6 +350,87 @@ void old_names() {
   CHECK(sizes[1] == 2 && sizes[3] == 4);
 }
 
+// Libraries that allocate on their own; each takes (n + 1) MiB itself and (n + 1) KiB through the runtime.
+void owners() {
+  use_device(0);
+  std::size_t n = 0;
+  for (const char* name :
+       {"libnccl.so", "libcublasLt.so", "libtensorflow_cc.so", "libtorch_cuda.so", "libstrangers_library.so"}) {
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != nullptr);
+    using Take = int (*)(std::size_t);
+    ++n;
+    MUST(reinterpret_cast<Take>(dlsym(library, "take_from_driver"))(n << 20));
+    truth.allocated(name, n << 20);
+    MUST(reinterpret_cast<Take>(dlsym(library, "take_from_runtime"))(n << 10));
+    truth.allocated(name, n << 10);
+  }
+}
+
+// Recording begins after everything was bound and used, and ends before the program does. LATE_LIBRARY: the library,
+// LATE_SPOOL: where to.
+void late() {
+  use_device(0);
+  void* nccl = dlopen("libnccl.so", RTLD_NOW | RTLD_LOCAL);
+  CHECK(nccl != nullptr);
+  using Take = int (*)(std::size_t);
+  const auto take = reinterpret_cast<Take>(dlsym(nccl, "take_from_driver"));
+  const auto take_through_runtime = reinterpret_cast<Take>(dlsym(nccl, "take_from_runtime"));
+  CUdeviceptr before = 0;
+  MUST(cu.cuMemAlloc_v2(&before, 10 << 20));
+  MUST(take(11 << 20));
+  MUST(take_through_runtime(12 << 20));
+
+  void* library = dlopen(std::getenv("LATE_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+  CHECK(library != nullptr);
+  using Attach = int (*)(const char*, std::uint64_t, const char*, char*, std::size_t);
+  char error[256] = "";
+  const int refused =
+      reinterpret_cast<Attach>(dlsym(library, "vramscope_attach"))(std::getenv("LATE_SPOOL"), 64 << 20, "", error, sizeof error);
+  if (refused != 0) die(error, __LINE__);
+  const CUdeviceptr own = allocate(1 << 20);
+  allocate(2 << 20);
+  release(own, 1 << 20);
+  MUST(cu.cuMemFree_v2(before));
+  MUST(take(3 << 20));
+  truth.allocated("linear", 3 << 20);
+  MUST(take_through_runtime(4 << 20));
+  truth.allocated("linear", 4 << 20);
+  // What is looked up from now on is found as well.
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto fresh = reinterpret_cast<decltype(cu.cuMemAlloc_v2)>(dlsym(driver, "cuMemAlloc_v2"));
+  CUdeviceptr address = 0;
+  MUST(fresh(&address, 5 << 20));
+  truth.allocated("linear", 5 << 20);
+
+  reinterpret_cast<void (*)()>(dlsym(library, "vramscope_detach"))();
+  MUST(take(13 << 20));
+  MUST(cu.cuMemAlloc_v2(&address, 14 << 20));
+}
+
+// A child that was forked in the middle records its own allocations, and only those.
+void forked() {
+  use_device(0);
+  const CUdeviceptr before = allocate(1 << 20);
+  CUdeviceptr pooled_before = 0;
+  MUST(cu.cuMemAllocAsync(&pooled_before, 40 << 20, nullptr));
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    const CUdeviceptr own = allocate(2 << 20);
+    allocate(3 << 20);
+    release(own, 2 << 20);
+    CUdeviceptr pooled = 0;
+    MUST(cu.cuMemAllocAsync(&pooled, 1 << 20, nullptr));
+    cu.cuMemFree_v2(before);  // the parent's
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  allocate(5 << 20);
+  release(before, 1 << 20);
+}
+
 void fill_up() {
   use_device(0);
   while (allocate(256 << 20) != 0) {
@@ -362,6 +445,20 @@ void hold(std::uint64_t bytes) {
   std::fflush(stdout);
   for (char byte = 0; read(STDIN_FILENO, &byte, 1) > 0;) {
   }
+}
+
+// Some of each kind, held until its input ends: the books must balance with what the card says.
+void mixture() {
+  use_device(0);
+  for (int i = 1; i <= 40; ++i) allocate(static_cast<std::uint64_t>(i) * 70'000);
+  for (int i = 0; i < 5; ++i) allocate((static_cast<std::uint64_t>(i) << 20) + 1);
+  stream_ordered();
+  virtual_memory();
+  pinned();
+  CUdeviceptr managed = 0;
+  MUST(cu.cuMemAllocManaged(&managed, 100 << 20, 1));
+  graphs();
+  hold(33 << 20);
 }
 
 int number(char** arguments, int count, int index, int otherwise) {
@@ -398,8 +495,16 @@ int run(int count, char** arguments) {
     behind();
   else if (scenario == "old")
     old_names();
+  else if (scenario == "owners")
+    owners();
+  else if (scenario == "late")
+    late();
+  else if (scenario == "fork")
+    forked();
   else if (scenario == "full")
     fill_up();
+  else if (scenario == "mixture")
+    mixture();
   else if (scenario == "hold")
     hold(static_cast<std::uint64_t>(number(arguments, count, 3, 64)) << 20);
   else if (scenario != "nothing")
