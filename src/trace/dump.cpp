@@ -214,9 +214,9 @@ Status dump(const Reader& reader, DumpOptions options, std::FILE* out) {
       return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
   }
   if (std::fflush(out) != 0) return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
-  if (!unreadable) return unreadable;
+  // The damage says where it began; what could not be read follows from it.
   if (!reader.damage().message.empty()) return fail(reader.path().string() + ": " + reader.damage().message);
-  return {};
+  return unreadable;
 }
 
 }  // namespace vramscope::trace
