@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "support/json_text.h"
+#include "trace/scan.h"
 
 namespace vramscope::trace {
 namespace {
@@ -215,7 +216,9 @@ Status dump(const Reader& reader, DumpOptions options, std::FILE* out) {
   }
   if (std::fflush(out) != 0) return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
   // The damage says where it began; what could not be read follows from it.
-  if (!reader.damage().message.empty()) return fail(reader.path().string() + ": " + reader.damage().message);
+  const std::string& message = reader.damage().message;
+  if (unreadable && message.ends_with(kUnfinished)) return {};
+  if (!message.empty()) return fail(reader.path().string() + ": " + message);
   return unreadable;
 }
 

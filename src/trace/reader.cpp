@@ -108,7 +108,7 @@ struct Reader::State {
   void close_damage(const Scan& scan) {
     damage.truncated = !scan.complete;
     if (scan.end < file.size() && damage.message.empty()) {
-      damaged(scan.end, fmt::format("the last {} bytes are an unfinished block and were left out", file.size() - scan.end));
+      damaged(scan.end, fmt::format("the last {} bytes {}", file.size() - scan.end, kUnfinished));
     }
     if (more_damage > 0) damage.message += fmt::format("; {} more places are damaged", more_damage);
   }
