@@ -8,3 +8,7 @@ elseif(VRAMSCOPE_SANITIZE STREQUAL "thread")
   target_compile_options(vs_sanitize INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(vs_sanitize INTERFACE -fsanitize=thread)
 endif()
+# The fuzzer is guided by coverage of what it calls, so that the libraries are instrumented too.
+if(VRAMSCOPE_FUZZ)
+  target_compile_options(vs_sanitize INTERFACE -fsanitize=fuzzer-no-link)
+endif()

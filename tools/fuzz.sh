@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 seconds=$1
 shift
 tools/progress.sh "configure fuzz" cmake --preset fuzz
-tools/progress.sh "build fuzz" cmake --build build-fuzz -j "$(nproc)"
+tools/progress.sh "build fuzz" cmake --build build-fuzz -j "$(nproc)" --target fuzz_targets
 
 if [ $# = 0 ]; then
   set -- $(find build-fuzz -type f -name '*_fuzz' -perm -u+x -printf '%f\n' | sort)

@@ -27,9 +27,10 @@ class DumpVerb final : public VerbBody {
     auto reader = trace::Reader::open(traces->front());
     if (!reader) return std::unexpected(reader.error());
     const Status status = trace::dump(*reader, {.jsonl = jsonl_, .stacks = !no_stacks_}, stdout);
-    // What could be read has been shown: a remark, no failure.
-    if (!status && reader->events() > 0) fmt::print(stderr, "vramscope: {}\n", status.error().message);
-    if (!status && reader->events() == 0) return std::unexpected(status.error());
+    // What could be read has been shown; scripts must still see that it is not all.
+    if (!status) return std::unexpected(status.error());
+    if (const trace::Damage& cut = reader->damage(); !cut.message.empty())
+      fmt::print(stderr, "vramscope: {}: {}\n", reader->path().string(), cut.message);
     return 0;
   }
 

@@ -92,6 +92,9 @@ class Decoder {
       all = std::max(all, scratch_[i]);
       into[i] = from_value<T>(scratch_[i]);
     }
+    if constexpr (std::is_same_v<T, SiteId>) {
+      if (!sites_readable(scratch_)) return false;
+    }
     return scratch_.empty() || fits<T>(all) || no("it refers to something that is not in the file");
   }
 
@@ -140,15 +143,20 @@ class Decoder {
     return good;
   }
 
+  bool sites_readable(const Values& sites) {
+    for (const std::uint64_t site : sites) {
+      if (site >= all_.sites.size()) return no("it refers to something that is not in the file");
+      if ((all_.sites[site].flags & kLostSite) != 0) return no("the names that it needs are damaged");
+    }
+    return true;
+  }
+
   bool allocs(AllocColumns& table) {
     const auto rows = static_cast<std::size_t>(raw_.rows);
     if (!raw_.column[kAllocSite]) return no("a column is missing");
     index_.resize(rows);
     if (!decode_dict(*raw_.column[kAllocSite], distinct_, index_)) return no("a column does not hold what it says");
-    for (const std::uint64_t site : distinct_) {
-      if (site >= all_.sites.size()) return no("it refers to something that is not in the file");
-      if ((all_.sites[site].flags & kLostSite) != 0) return no("the names that it needs are damaged");
-    }
+    if (!sites_readable(distinct_)) return false;
     table.site.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) table.site[i] = static_cast<SiteId>(distinct_[index_[i]]);
 
@@ -178,6 +186,7 @@ class Decoder {
 
   bool frees(FreeColumns& table) {
     const auto rows = static_cast<std::size_t>(raw_.rows);
+    if (all_.pools.empty()) return no("it has frees and the file no pool");
     if (!take_coded(kFreeAlloc, Transform::back_reference, rows)) return false;
     table.alloc.resize(rows);
     std::uint64_t next = chunk_.first_alloc;

@@ -288,7 +288,49 @@ TEST_F(Forged, FreesBeforeTheFirstAllocation) {
   support::Buffer array;
   put_array(array, Values{1});
   put_column(payload, {1, Transform::back_reference, 0, array});
-  EXPECT_THAT(chunk_error(payload, 1), HasSubstr("before the first"));
+  EXPECT_THAT(chunk_error(payload, 1), HasSubstr("the file no pool"));
+
+  support::Buffer names;
+  put_table(names, {2, 0, 1, 1});
+  put_column(names, encode_plain(3, Values{2}, data_));
+  support::Buffer file;
+  put_header(file, {kMajor, kMinor, 1});
+  put_block(file, {.type = 1}, names, 1);
+  put_block(file, {.type = 2, .events = 1}, payload, 1);
+  set_bytes({reinterpret_cast<const char*>(file.data()), file.size()});
+  const auto chunk = open().chunk(0);
+  ASSERT_FALSE(chunk);
+  EXPECT_THAT(chunk.error().message, HasSubstr("before the first"));
+}
+
+TEST_F(Forged, OrdinalsInAChunkThatIsNotThinned) {
+  support::Buffer names;
+  put_table(names, {2, 0, 1, 1});
+  put_column(names, encode_plain(3, Values{2}, data_));
+  put_table(names, {3, 0, 1, 1});
+  put_column(names, encode_plain(2, Values{100}, data_));
+  support::Buffer payload;
+  put_table(payload, {0, 0, 1, 2});
+  put_column(payload, encode_plain(1, Values{1}, data_));
+  put_column(payload, encode_plain(5, Values{1000}, data_));
+  put_table(payload, {1, 0, 1, 3});
+  put_column(payload, encode_dict(1, Values{0}, data_));
+  support::Buffer array;
+  put_array(array, Values{512});
+  put_column(payload, {2, Transform::by_site, 0, array});
+  put_column(payload, {3, Transform::over_requested, 0, array});
+  for (const std::uint16_t flags : {std::uint16_t{0}, kThinned}) {
+    support::Buffer file;
+    put_header(file, {kMajor, kMinor, 1});
+    put_block(file, {.type = 1}, names, 1);
+    put_block(file, {.type = 2, .flags = flags, .events = 1, .allocs = 1}, payload, 1);
+    set_bytes({reinterpret_cast<const char*>(file.data()), file.size()});
+    const auto chunk = open().chunk(0);
+    EXPECT_EQ(chunk.has_value(), flags == kThinned);
+    if (!chunk) {
+      EXPECT_THAT(chunk.error().message, HasSubstr("lists ordinals and is not thinned"));
+    }
+  }
 }
 
 TEST_F(Forged, LengthsBeyondTheEnd) {

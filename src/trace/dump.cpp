@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "support/json_text.h"
+#include "trace/scan.h"
 
 namespace vramscope::trace {
 namespace {
@@ -214,9 +215,11 @@ Status dump(const Reader& reader, DumpOptions options, std::FILE* out) {
       return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
   }
   if (std::fflush(out) != 0) return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
-  if (!unreadable) return unreadable;
-  if (!reader.damage().message.empty()) return fail(reader.path().string() + ": " + reader.damage().message);
-  return {};
+  // The damage says where it began; what could not be read follows from it.
+  const std::string& message = reader.damage().message;
+  if (unreadable && message.ends_with(kUnfinished)) return {};
+  if (!message.empty()) return fail(reader.path().string() + ": " + message);
+  return unreadable;
 }
 
 }  // namespace vramscope::trace

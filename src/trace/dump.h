@@ -14,7 +14,7 @@ struct DumpOptions {
 };
 
 // Prints what can be read. The result is an error, to be told after the output, if the trace is damaged or `out` does not take
-// more. A recording that merely did not end by itself is no error.
+// more. A recording that merely did not end by itself is no error, even if its last block is cut.
 Status dump(const Reader& reader, DumpOptions options, std::FILE* out);
 
 }  // namespace vramscope::trace

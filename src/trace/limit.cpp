@@ -108,6 +108,7 @@ Result<std::vector<TraceLimit::Block>> TraceLimit::merged(std::vector<Block> blo
   Block joined;
   const auto put_pending = [&] {
     if (!pending) return;
+    pending = thin(*pending, all.sites, detail);
     joined.bytes = block_of(*pending, all.sites, zstd_level_);
     joined.place.head = *take_block_head(joined.bytes);
     joined.detail = detail;
@@ -134,13 +135,17 @@ Result<std::vector<TraceLimit::Block>> TraceLimit::merged(std::vector<Block> blo
     }
     auto chunk = decode_block(block.bytes, all);
     if (!chunk) return std::unexpected(chunk.error());
-    if (pending && pending->chunk.kind.size() + chunk->chunk.kind.size() > kMaxChunkEvents) put_pending();
+    const auto fits = [&] { return pending->chunk.kind.size() + chunk->chunk.kind.size() <= kMaxChunkEvents; };
+    if (pending && !fits()) {
+      // Thinned only when it is full, so that joining many small chunks is not a pass over all events for each of them.
+      pending = thin(*pending, all.sites, detail);
+      if (pending->chunk.kind.size() > kMaxChunkEvents / 2 || !fits()) put_pending();
+    }
     if (pending) {
       join(*pending, *chunk);
     } else {
       pending = std::move(*chunk);
     }
-    pending = thin(*pending, all.sites, detail);
     joined.place.head.type = std::to_underlying(BlockType::events);
     joined.peaks.insert(joined.peaks.end(), block.peaks.begin(), block.peaks.end());
   }
@@ -206,7 +211,8 @@ Result<TraceLimit::Rewritten> TraceLimit::write(std::vector<Block> blocks, const
   }
   if (Status status = result.file->rename(path_); !status) return give_up(status.error());
   blocks_ = std::move(blocks);
-  next_ = std::max(limit_, result.file->size() + limit_ / 8);
+  // Where the limit cannot be kept, the room grows with the file, so that it is not written again for every few events.
+  next_ = std::max(limit_, result.file->size() + result.file->size() / 8);
   return result;
 }
 

@@ -99,6 +99,9 @@ Account account(const Reader& reader) {
           if (chunk.tables.mark.kind[r] == MarkKind::step) {
             step = chunk.tables.mark.edge[r] == MarkEdge::begin ? chunk.tables.mark.number[r] : -1;
             all.steps += step >= 0;
+            if (step >= 0) {
+              for (const auto& [pool, totals] : all.pools) all.step_peak[step][pool] = totals.live;
+            }
           }
           break;
         case EventKind::host_sample:
@@ -212,6 +215,7 @@ TEST_F(Limited, EachStepKeepsItsPeak) {
   const Account all = full(400, 1000);
   const Account thin = limited(full_bytes_ / 3, 400, 1000);
   EXPECT_EQ(thin.steps, all.steps);
+  // At its begin and at each of its allocations.
   EXPECT_EQ(thin.step_peak, all.step_peak);
 }
 
@@ -237,6 +241,17 @@ TEST_F(Limited, ALimitThatCannotBeKeptLosesNothingThatCounts) {
   EXPECT_EQ(thin.pools, all.pools);
   EXPECT_EQ(thin.live, all.live);
   EXPECT_LT(bytes_, full_bytes_);
+}
+
+TEST_F(Limited, WhereTheFileCannotBeReplacedItGrowsAndSaysWhy) {
+  std::filesystem::path beside = path_;
+  beside += ".thinned";
+  std::filesystem::create_directories(beside / "in the way");
+  const Account all = full(100, 300);
+  const Account same = limited(10000, 100, 300);
+  EXPECT_EQ(same.pools, all.pools);
+  EXPECT_GE(bytes_, full_bytes_);
+  EXPECT_THAT(open().dictionaries().strings, ::testing::Contains(::testing::HasSubstr("a.vram.thinned: cannot create the file")));
 }
 
 TEST_F(Limited, AReaderThatIsOpenSeesTheOldFile) {

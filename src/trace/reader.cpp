@@ -108,7 +108,7 @@ struct Reader::State {
   void close_damage(const Scan& scan) {
     damage.truncated = !scan.complete;
     if (scan.end < file.size() && damage.message.empty()) {
-      damaged(scan.end, fmt::format("the last {} bytes are an unfinished block and were left out", file.size() - scan.end));
+      damaged(scan.end, fmt::format("the last {} bytes {}", file.size() - scan.end, kUnfinished));
     }
     if (more_damage > 0) damage.message += fmt::format("; {} more places are damaged", more_damage);
   }
@@ -127,6 +127,8 @@ struct Reader::State {
     chunk.first_event = place.first_event;
     chunk.first_alloc = place.block.head.first_alloc;
     if (Status status = decode_chunk(*raw, all, chunk, listed); !status) return chunk_error(index, status.error().message);
+    if (!listed.empty() && (place.block.head.flags & kThinned) == 0)
+      return chunk_error(index, "it lists ordinals and is not thinned");
     if (chunk.tables.alloc.size() != place.block.head.allocs) return chunk_error(index, "it has other events than its head says");
     return {};
   }
@@ -154,6 +156,8 @@ Result<Reader> Reader::open(const std::filesystem::path& path) {
     if (block.head.type == std::to_underlying(BlockType::dictionary)) state->add_dictionary(block);
     if (block.head.type == std::to_underlying(BlockType::events)) state->add_chunk(block);
   }
+  // An event that names no thread has thread 0, which is therefore always there.
+  if (state->all.threads.empty()) state->all.threads.emplace_back();
   state->close_damage(*scan);
   for (std::size_t i = 0; i < state->chunks.size(); ++i) {
     const BlockHead& head = state->chunks[i].block.head;

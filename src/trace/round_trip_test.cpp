@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "trace/reader.h"
 #include "trace/test_file.h"
@@ -227,6 +228,34 @@ TEST_F(RoundTrip, AnUnfinishedFileIsReadUpToItsLastFlush) {
   EXPECT_TRUE(reader.damage().truncated);
   EXPECT_EQ(reader.damage().message, "");
   EXPECT_EQ(reader.events(), 1u);
+}
+
+TEST_F(RoundTrip, ManyThreadsReadAtOnce) {
+  {
+    Writer writer = create();
+    const SiteId site = writer.site({.pool = writer.pool({}), .requested = 8});
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      writer.alloc({i, i, {}}, {site, 256 * i, 256, 0});
+      if (i % 100 == 99) {
+        ASSERT_TRUE(writer.flush());
+      }
+    }
+    ASSERT_TRUE(writer.finish());
+  }
+  const Reader reader = open();
+  std::vector<std::uint64_t> sums(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t& sum : sums) {
+      threads.emplace_back([&] {
+        for (std::size_t c = 0; c < reader.chunks(); ++c) {
+          const auto chunk = reader.chunk(c);
+          for (std::size_t i = 0; chunk && i < chunk->kind.size(); ++i) sum += chunk->tables.alloc.address[i];
+        }
+      });
+    }
+  }
+  EXPECT_EQ(sums, std::vector<std::uint64_t>(4, std::uint64_t{256} * 3000 * 2999 / 2));
 }
 
 TEST_F(RoundTrip, AnExistingFileIsNeverOverwritten) {

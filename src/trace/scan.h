@@ -1,7 +1,7 @@
 // Finds the blocks of a file: by its footer, or by walking from block to block where there is none.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/file.h"
@@ -14,6 +14,9 @@ struct Gap {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
+
+// The end of the sentence about a file that stops inside a block: what a killed recording may look like, and no other damage.
+inline constexpr std::string_view kUnfinished = "are an unfinished block and were left out";
 
 struct Scan {
   std::vector<IndexEntry> blocks;  // in file order, without footers

@@ -204,23 +204,26 @@ void PeakTracker::alloc(PoolId pool, std::uint64_t bytes, std::size_t event) {
   if (index >= pools_.size()) pools_.resize(index + 1);
   OfPool& of = pools_[index];
   of.live += bytes;
-  if (!of.active || of.live > of.peak.bytes) of.peak = {event, pool, of.live};
   of.active = true;
+  if (of.live > of.peak.bytes) of.peak = {event, pool, of.live};
 }
 
 void PeakTracker::free(PoolId pool, std::uint64_t bytes) {
   if (std::to_underlying(pool) < pools_.size()) pools_[std::to_underlying(pool)].live -= bytes;
 }
 
-void PeakTracker::boundary() {
-  for (OfPool& of : pools_) {
-    if (std::exchange(of.active, false)) peaks_.push_back(of.peak);
+void PeakTracker::boundary(std::size_t event) {
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    if (pools_[i].peak.bytes > 0) peaks_.push_back(pools_[i].peak);
+    pools_[i].peak = {event, static_cast<PoolId>(i), pools_[i].live};
   }
 }
 
 std::vector<Peak> PeakTracker::take() {
-  boundary();
+  boundary(0);
+  std::erase_if(peaks_, [&](const Peak& peak) { return !pools_[std::to_underlying(peak.pool)].active; });
   std::ranges::sort(peaks_, {}, &Peak::event);
+  for (OfPool& of : pools_) of.active = false;
   return std::exchange(peaks_, {});
 }
 

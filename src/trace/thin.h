@@ -30,16 +30,16 @@ class PeakTracker {
  public:
   void alloc(PoolId pool, std::uint64_t bytes, std::size_t event);
   void free(PoolId pool, std::uint64_t bytes);
-  // A segment ends. Called at its marks, and by take().
-  void boundary();
-  // The peaks of the chunk that is now complete, by event.
+  // A mark ends a segment; what is live there counts for the next one.
+  void boundary(std::size_t event);
+  // The peaks of the chunk that is now complete, by event; of pools that allocated nothing there is nothing to leave out.
   std::vector<Peak> take();
 
  private:
   struct OfPool {
     std::uint64_t live = 0;
-    bool active = false;  // allocated something in this segment
-    Peak peak;
+    bool active = false;  // allocated something in this chunk
+    Peak peak;            // of the segment so far
   };
   std::vector<OfPool> pools_;
   std::vector<Peak> peaks_;

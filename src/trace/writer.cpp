@@ -122,15 +122,23 @@ struct Writer::State {
     }
     if (out.empty()) return {};
     Status status = sink->append(out);
+    Status problem;
     if (status) {
       written = now_written;
       index.insert(index.end(), added.begin(), added.end());
       if (tells_loss) lost = 0;
-      if (limit) status = keep_limit(added);
+      if (limit) problem = keep_limit(added);
     } else {
       drop_chunk();
     }
+    const At at = chunk.kind.empty() ? At{} : At{chunk.seq.back(), chunk.time_us.back(), chunk.thread.back()};
     start_chunk();
+    // Nothing is lost by it, the file only grows; whoever wonders finds the reason in the trace.
+    if (!problem) {
+      push(at, EventKind::setting);
+      chunk.tables.setting.push(
+          names.shown(Setting{names.string("vramscope.trace_limit"), names.string(problem.error().message)}));
+    }
     return status;
   }
 
@@ -249,7 +257,7 @@ std::uint64_t Writer::free(const At& at, PoolId pool, std::uint64_t address, std
 
 void Writer::append(const At& at, const Region& event) { state_->append(at, EventKind::region, &Tables::region, event); }
 void Writer::append(const At& at, const Mark& event) {
-  if (state_->limit && ends_segment(event.kind)) state_->peaks.boundary();
+  if (state_->limit && ends_segment(event.kind)) state_->peaks.boundary(state_->next_index());
   state_->append(at, EventKind::mark, &Tables::mark, state_->names.shown(event));
 }
 void Writer::append(const At& at, const Tag& event) { state_->append(at, EventKind::tag, &Tables::tag, event); }

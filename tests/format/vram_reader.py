@@ -287,7 +287,7 @@ class Trace:
         unmatched = [row for row, alloc in enumerate(allocs) if alloc == NONE]
         addresses, pools = [0] * table.rows, [None] * table.rows
         for field, into in ((2, addresses), (3, pools)):
-            for row, value in zip(unmatched, array(table.columns[field].data, len(unmatched))):
-                into[row] = value
-        # Allocations of the same chunk are only counted after this, so they are looked up later.
+            if field in table.columns:
+                for row, value in zip(unmatched, array(table.columns[field].data, len(unmatched))):
+                    into[row] = value
         return {"alloc": allocs, "address": addresses, "pool": pools, "stream": table.values(4)}
