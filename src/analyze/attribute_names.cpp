@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute.h"
+#include "analyze/hash.h"
 #include "analyze/op_names.h"
 
 namespace vramscope::analyze {
@@ -64,7 +65,7 @@ void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, Name
       if (auto it = sources.find(std::string(name)); it != sources.end()) return it->second;
     return nullptr;
   };
-  tsl::robin_map<std::uint64_t, Kind> known;  // by op, region and framework
+  tsl::robin_map<std::uint64_t, Kind, Mix> known;  // by op, region and framework
   tsl::robin_map<std::size_t, std::uint32_t> stack_lines;
   for (Kind& kind : kinds) {
     const trace::Site& site = words.sites[kind.site];

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "analyze/hash.h"
 #include "analyze/parallel.h"
 
 namespace vramscope::analyze {
 namespace {
 
 constexpr std::size_t kMostCounts = 32u << 20;  // numbers; beyond it the table would cost more than it saves
+
+using IdByKey = tsl::robin_map<std::uint64_t, std::uint32_t, Mix>;
 
 std::uint64_t key_of(std::uint32_t kind, std::uint32_t note) { return std::uint64_t{kind} << 32 | note; }
 
@@ -38,7 +41,7 @@ class CellIds {
 
  private:
   std::vector<std::pair<std::uint64_t, std::uint32_t>> last_;
-  tsl::robin_map<std::uint64_t, std::uint32_t> ids_;
+  IdByKey ids_;
 };
 
 }  // namespace
@@ -65,7 +68,7 @@ CellTable count_cells(const Store& draft, unsigned threads) {
            ++part.counts[id];
          });
   });
-  tsl::robin_map<std::uint64_t, std::uint32_t> ids;
+  IdByKey ids;
   for (const Part& part : parts)
     for (const Cell& cell : part.cells)
       if (ids.try_emplace(key_of(cell.kind, cell.note), static_cast<std::uint32_t>(out.cells.size())).second)
@@ -86,7 +89,7 @@ std::vector<std::uint64_t> cells_between(const Store& store, std::uint64_t from,
   std::size_t n = store.cells.size(), blocks = (store.allocs() + kCellBlock - 1) / kCellBlock;
   if (n == 0 || store.cell_counts.size() != n * (blocks + 1) || from >= to) return {};
   std::vector<std::uint64_t> out(n, 0);
-  tsl::robin_map<std::uint64_t, std::uint32_t> known;
+  IdByKey known;
   for (std::uint32_t i = 0; i < n; ++i) known[key_of(store.cells[i].kind, store.cells[i].note)] = i;
   CellIds ids(store.kinds.size());
   auto scan = [&](std::uint64_t a, std::uint64_t b) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyze/hash.h"
 #include "analyze/lifetime.h"
 
 namespace vramscope::analyze {
@@ -23,8 +24,7 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
   std::vector<Origin> out;
   std::size_t n = window.steps.size();
   if (n == 0) return out;
-  tsl::robin_map<std::uint64_t, std::size_t> index;  // by site without its size, and layer
-  tsl::robin_map<std::uint64_t, std::uint64_t> origin_of_site;
+  tsl::robin_map<std::uint64_t, std::size_t, Mix> index;  // by site without its size, and layer
   auto origin_key = [&](std::uint64_t alloc) {
     const Kind& kind = store.kind_of(alloc);
     const trace::Site& site = store.site_of(kind);
