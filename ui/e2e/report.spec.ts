@@ -1,6 +1,7 @@
 // The report: one file, opened from a file, with the network cut.
 import { statSync } from "node:fs";
 import path from "node:path";
+import { AxeBuilder } from "@axe-core/playwright";
 import { test as base, expect } from "@playwright/test";
 import { settled, watch } from "./page";
 import { data, json, trace } from "./program";
@@ -39,10 +40,16 @@ for (const view of ["overview", "timeline", "peak", "peak?at=peak&mode=flame", "
 }
 
 test("shows the figures of the command line", async ({ page }) => {
-  const peak = json("peak", trace("train")) as { total_bytes?: number; total?: number };
+  const peak = json("peak", trace("train")) as { total: number };
   await page.goto(`${REPORT}#peak`);
   await settled(page);
-  expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(peak.total_bytes ?? peak.total);
+  expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(peak.total);
+});
+
+test("is readable by everybody", async ({ page }) => {
+  await page.goto(REPORT);
+  await settled(page);
+  expect((await new AxeBuilder({ page }).analyze()).violations.map((v) => v.id)).toEqual([]);
 });
 
 test("says what it does not hold, and where it is", async ({ page }) => {
