@@ -176,8 +176,8 @@ Result<Peak> EngineService::peak(const PeakParams& params) {
     out.sentence += fmt::format(", {} of it {}", size_text(rows->groups[0].bytes), out.rows[0].category);
   out.sentence += ".";
   const analyze::Steps& steps = trace.steps();
-  out.note = fmt::format("{} live at {:.6f} s{}. Height is bytes, as in the timeline.", plural(rows->count, "block", "blocks"),
-                         out.t / 1e6, place_in_steps(steps, rows->time_us));
+  out.note = fmt::format("{} live at {:.6f} s{}.", plural(rows->count, "block", "blocks"), out.t / 1e6,
+                         place_in_steps(steps, rows->time_us));
   return out;
 }
 

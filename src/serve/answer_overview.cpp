@@ -47,7 +47,7 @@ Damage damage_of(const analyze::Overview& overview) {
   Damage damage;
   damage.title = fmt::format("The trace ends at {}, before the program did", seconds_text(overview.duration_us));
   if (!overview.truncated) damage.title = "Part of this trace is damaged";
-  damage.message = overview.damage;
+  damage.message = sentence(overview.damage);
   damage.remedy = "If the spool folder still exists: `vramscope recover DIR`.";
   return damage;
 }

@@ -13,9 +13,9 @@ for (const view of VIEWS) {
 }
 
 test("figures are those of the command line", async ({ open, page }) => {
-  const peak = json("peak", trace("train")) as { total_bytes?: number; total?: number };
+  const peak = json("peak", trace("train")) as { total: number };
   await open("peak?at=steady");
-  const total = peak.total_bytes ?? peak.total;
+  const total = peak.total;
   expect(total).toBeGreaterThan(0);
   expect(await bytesOf(page.locator("[data-total]"), "data-total")).toBe(total);
   await open("timeline?at=steady");

@@ -26,9 +26,9 @@ function dropToken(): void {
 async function start(): Promise<void> {
   watchTheme();
   app.readAddress();
-  app.client = new Client(await transport());
-  mount(App, { target: document.getElementById("app") as HTMLElement });
+  mount(App, { target: document.getElementById("app") as HTMLElement }); // the frame is there at once, the data when it is unpacked
   try {
+    app.client = new Client(await transport());
     const hello = await app.client.ask("hello", {});
     if (hello.protocol !== PROTOCOL) throw new Error(`The page speaks version ${PROTOCOL}, the program version ${hello.protocol}: reload the page.`);
     if (hello.traces.length === 0 && !hello.live) throw new Error("There is no trace here. Record one with `vramscope run -- python train.py`.");

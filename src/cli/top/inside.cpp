@@ -25,6 +25,13 @@ struct Answer {
   std::vector<Category> at_peak, largest;
 };
 
+// "conv2d Relu": the layer and the last name of the op's path.
+std::string block_name(const std::string& layer, const std::string& op) {
+  const std::string last = op.substr(op.rfind('/') + 1);
+  if (layer.empty()) return last.empty() ? "without a name" : last;
+  return last.empty() ? layer : layer + " " + last;
+}
+
 Answer look(const std::filesystem::path& trace) {
   Answer out;
   auto opened = analyze::Engine::open(trace, {.keep_index = false, .threads = 1, .index = {}});
@@ -46,8 +53,7 @@ Answer look(const std::filesystem::path& trace) {
   if (const auto live = engine.live({.at = at, .by = {analyze::By::category}, .where = {}, .limit = 6}))
     for (const auto& group : live->groups) out.at_peak.push_back({group.keys[0], group.bytes});
   if (const auto live = engine.live({.at = at, .by = {analyze::By::layer, analyze::By::op}, .where = {}, .limit = 4}))
-    for (const auto& group : live->groups)
-      out.largest.push_back({group.keys[0].empty() ? group.keys[1] : group.keys[0] + " " + group.keys[1], group.bytes});
+    for (const auto& group : live->groups) out.largest.push_back({block_name(group.keys[0], group.keys[1]), group.bytes});
   if (const auto now = engine.live({.at = "end", .by = {analyze::By::category}, .where = {}, .limit = 1})) out.phase = now->phase;
   if (out.sentence.empty()) out.sentence = engine.overview().sentence;
   return out;

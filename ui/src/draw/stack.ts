@@ -48,25 +48,32 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
       const line = new Path2D();
       let open = false;
       let right = 0;
+      let level = NaN; // height of the run of columns that is being drawn: equal neighbours are one step
       for (let i = 0; i < n; i++) {
         const a = Math.max(piece.t0, piece.data.t[i]!);
         const b = Math.min(piece.t1, piece.data.t[i + 1]!);
         if (b <= a) continue;
         const x0 = o.x(a);
-        right = o.x(b);
-        if (right < o.clip.x0 - 2 || x0 > o.clip.x1 + 2) continue;
+        const x1 = o.x(b);
+        if (x1 < o.clip.x0 - 2 || x0 > o.clip.x1 + 2) continue;
+        right = x1;
         const y = o.y(top[i]!);
+        if (y === level) continue;
         if (!open) {
           area.moveTo(x0, floor);
           line.moveTo(x0, y);
           open = true;
+        } else {
+          area.lineTo(x0, level);
+          line.lineTo(x0, level);
         }
         area.lineTo(x0, y);
-        area.lineTo(right, y);
         line.lineTo(x0, y);
-        line.lineTo(right, y);
+        level = y;
       }
       if (!open) continue;
+      area.lineTo(right, level);
+      line.lineTo(right, level);
       area.lineTo(right, floor);
       area.closePath();
       ctx.fillStyle = fill;
@@ -85,8 +92,17 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
   ctx.restore();
 }
 
-/** For each group, its upper border in each column. */
+const borders = new WeakMap<Stack, Float64Array[]>();
+/** For each group, its upper border in each column; made once for each tile. */
 function cumulative(stack: Stack, solo: number): Float64Array[] {
+  if (solo < 0) {
+    let known = borders.get(stack);
+    if (!known) borders.set(stack, (known = addUp(stack, solo)));
+    return known;
+  }
+  return addUp(stack, solo);
+}
+function addUp(stack: Stack, solo: number): Float64Array[] {
   const n = stack.t.length - 1;
   const out: Float64Array[] = [];
   let below: Float64Array | null = null;
