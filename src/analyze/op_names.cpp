@@ -101,7 +101,7 @@ OpMeaning torch_meaning(std::string_view op, std::string_view phase) {
   out.stage = stage_from(phase);
   if (out.stage == Stage::input) out.category = Category::input;
   if (out.stage == Stage::backward) out.category = op.ends_with("/recomputation") ? Category::activation : Category::gradient;
-  if (out.stage == Stage::optimizer) out.category = Category::temporary;   // its state is told by address
+  if (out.stage == Stage::optimizer) out.category = Category::temporary;  // its state is told by address
   return out;
 }
 

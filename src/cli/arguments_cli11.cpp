@@ -114,8 +114,10 @@ int run_program(int argc, char** argv) {
     candidate.arguments = std::make_unique<Cli11Arguments>(*candidate.app);
     candidate.body->declare(*candidate.arguments);
     if (!candidate.arguments->has_command())
-      candidate.app->add_option_function<std::int64_t>("--rank", [](const std::int64_t& rank) { choose_rank(rank); },
-                                                       "of a run with several ranks, this one")->type_name("NUMBER");
+      candidate.app
+          ->add_option_function<std::int64_t>(
+              "--rank", [](const std::int64_t& rank) { choose_rank(rank); }, "of a run with several ranks, this one")
+          ->type_name("NUMBER");
     candidates.push_back(std::move(candidate));
   }
   std::vector<std::string> after_dashes;

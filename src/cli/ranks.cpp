@@ -62,7 +62,8 @@ Result<std::vector<std::filesystem::path>> of_chosen_rank(std::vector<std::files
     if (*rank == *g_chosen) chosen.push_back(trace);
   }
   if (!chosen.empty()) return chosen;
-  if (known.empty()) return fail(fmt::format("--rank {}: no process of this run has a rank; it was not started by a launcher", *g_chosen));
+  if (known.empty())
+    return fail(fmt::format("--rank {}: no process of this run has a rank; it was not started by a launcher", *g_chosen));
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   return fail(fmt::format("--rank {}: no such rank in this run; there are {}", *g_chosen, fmt::join(known, ", ")));

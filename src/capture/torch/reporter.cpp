@@ -87,8 +87,8 @@ std::uint16_t phase_text(Phase phase) {
   return static_cast<std::uint16_t>(id);
 }
 
-// The stack that called backward() last. Autograd's own threads have no Python frames; this is the line they work for. The id holds
-// in one spool only.
+// The stack that called backward() last. Autograd's own threads have no Python frames; this is the line they work for. The id
+// holds in one spool only.
 class BackwardStack {
  public:
   void keep(std::uint64_t id) {

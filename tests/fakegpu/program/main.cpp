@@ -243,6 +243,7 @@ void contexts() {
 void threads(int count, int rounds) {
   use_device(0);
   std::vector<std::thread> all;
+  all.reserve(static_cast<std::size_t>(count));
   for (int t = 0; t < count; ++t) {
     all.emplace_back([=] {
       use_device(0);

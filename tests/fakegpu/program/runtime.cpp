@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-extern "C" __attribute__((visibility("default"), noinline)) int cudaMalloc(void** out, std::size_t bytes) {
+extern "C" __attribute__((visibility("default"), noinline)) int cudaMalloc(
+    void** out,  // NOLINT(readability-identifier-naming): the name of the real one
+    std::size_t bytes) {
   using Allocate = int (*)(std::uint64_t*, std::size_t);
   static void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   static const auto allocate = reinterpret_cast<Allocate>(dlsym(driver, "cuMemAlloc_v2"));
