@@ -83,7 +83,7 @@ class Mapping {
   std::uint64_t size() const { return size_; }
 
  private:
-  void swap(Mapping& other) {
+  void swap(Mapping& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
   }

@@ -89,6 +89,7 @@ std::string rank_text(const std::vector<const analyze::Summary*>& summaries) {
   if (entries.size() < 2) return {};
   std::ranges::sort(entries, {}, &Entry::rank);
   std::vector<std::uint64_t> peaks;
+  peaks.reserve(entries.size());
   for (const Entry& entry : entries) peaks.push_back(entry.peak);
   std::ranges::sort(peaks);
   const std::uint64_t median = peaks[(peaks.size() - 1) / 2];
