@@ -59,7 +59,8 @@ def constant_or_dataset(out):
 
 
 def float64(out):
-    assert 1.8 < numbers(out, r": ([\d.]+) times as much")[0] < 2.2
+    # Twice the bytes; a block may be up to twice its request, so the peak is not exactly twice.
+    assert 1.8 < numbers(out, r": ([\d.]+) times as much")[0] < 2.5
 
 
 def mixed_precision(out):
