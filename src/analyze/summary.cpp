@@ -238,7 +238,9 @@ class Pass {
     const bool detail_missing = totals.allocs > row.allocs || totals.frees > row.frees;
     row.allocs = std::max(row.allocs, totals.allocs);
     row.frees = std::max(row.frees, totals.frees);
-    row.peak_bytes = std::max(row.peak_bytes, totals.peak);
+    // Where every event is there the peak is theirs: they are in the allocator's order, and the recorder's running total is kept
+    // outside its lock in versions that tell no sizes inside (2.18).
+    if (detail_missing || totals.before > 0) row.peak_bytes = std::max(row.peak_bytes, totals.peak);
     row.largest_alloc_bytes = std::max(row.largest_alloc_bytes, totals.largest);
     row.ooms = std::max(row.ooms, totals.ooms);
     row.before_bytes = totals.before;
