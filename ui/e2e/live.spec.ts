@@ -20,7 +20,7 @@ model.fit(x, y, batch_size=32, epochs=3, verbose=0, callbacks=[Slow()])
 
 base("a training is followed, and its end turns into a saved view", async ({ page }) => {
   base.skip(!existsSync(python), `no Python with TensorFlow at ${python}`);
-  base.setTimeout(120_000);
+  base.setTimeout(240_000);
   const problems = watch(page);
   const folder = mkdtempSync(path.join(os.tmpdir(), "vramscope-live-"));
   const script = path.join(folder, "train.py");
