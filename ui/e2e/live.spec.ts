@@ -20,7 +20,7 @@ model.fit(x, y, batch_size=32, epochs=3, verbose=0, callbacks=[Slow()])
 
 base("a training is followed, and its end turns into a saved view", async ({ page }) => {
   base.skip(!existsSync(python), `no Python with TensorFlow at ${python}`);
-  base.setTimeout(240_000);
+  base.setTimeout(360_000);
   const problems = watch(page);
   const folder = mkdtempSync(path.join(os.tmpdir(), "vramscope-live-"));
   const script = path.join(folder, "train.py");
@@ -34,13 +34,13 @@ base("a training is followed, and its end turns into a saved view", async ({ pag
   const ended = new Promise((resolve) => run.on("exit", resolve));
   await page.goto(address);
   const state = page.locator("[data-state]");
-  await expect(state).toContainText("live", { timeout: 60_000 });
+  await expect(state).toContainText("live", { timeout: 180_000 });
   const events = async () => Number(((await state.textContent()) ?? "").match(/([\d,]+) events/)?.[1]?.replace(/,/g, "") ?? 0);
   const first = await events();
   await expect.poll(events, { timeout: 20_000 }).toBeGreaterThan(first);
   await page.evaluate(() => { location.hash = "timeline"; });
   await expect(page.locator("aside [data-total]")).toBeVisible();
-  await expect(state).toHaveAttribute("data-state", "complete", { timeout: 60_000 });
+  await expect(state).toHaveAttribute("data-state", "complete", { timeout: 120_000 });
   await ended;
   await settled(page);
   // What the page ended with is what the file says.
