@@ -50,7 +50,7 @@ $(stamps)/venv-%: tools/requirements/%.txt | $(stamps)/packages
 
 # Fetching waits for the network, unpacking for the disk: two at a time.
 environments: | $(stamps)/packages
-	@$(MAKE) --no-print-directory -j 2 $(venvs)
+	@$(MAKE) -s --no-print-directory -j 2 $(venvs)
 
 # --- build ----------------------------------------------------------------------------------------------------------------------
 
