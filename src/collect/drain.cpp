@@ -44,30 +44,43 @@ std::size_t Drain::parse(std::uint32_t thread, Seen& seen, const Sink& sink) {
   return records;
 }
 
+std::size_t Drain::read(SpoolFile& spool, std::uint32_t index, const Sink& sink) {
+  std::uint32_t thread = 0;
+  return copy_new(spool.segment(index), seen_[index], thread) ? parse(thread, seen_[index], sink) : 0;
+}
+
+// True: it is ours now. Else a thread that ran out of segments was faster; what it overwrites is counted on its side.
+bool Drain::hold(SpoolFile& spool, std::uint32_t index) {
+  SegmentState sealed = SegmentState::sealed;
+  auto& state = spool.segment(index)->state;
+  if (!state.compare_exchange_strong(sealed, SegmentState::reading, std::memory_order_acquire) && sealed != SegmentState::reading)
+    return false;  // `reading` that we do not hold: a collector before us did
+  seen_[index].held = true;
+  ++held_;
+  return true;
+}
+
 std::size_t Drain::pass(SpoolFile& spool, const Sink& sink) {
   const std::uint32_t count = spool.update();
   seen_.resize(std::max<std::size_t>(seen_.size(), count));
   std::size_t records = 0;
   owned_ = 0;
+  full_.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
-    SegmentHeader* segment = spool.segment(i);
-    Seen& seen = seen_[i];
-    SegmentState state = segment->state.load(std::memory_order_acquire);
-    if (state == SegmentState::free || seen.held) continue;
-    if (state == SegmentState::sealed) {
-      // Lost to a thread that ran out of segments: what it overwrites is counted on its side.
-      if (!segment->state.compare_exchange_strong(state, SegmentState::reading, std::memory_order_acquire)) continue;
-      seen.held = true;
-      ++held_;
-    } else if (state == SegmentState::reading) {  // a collector before us held it
-      seen.held = true;
-      ++held_;
-    } else {
+    const SegmentHeader* segment = spool.segment(i);
+    const SegmentState state = segment->state.load(std::memory_order_acquire);
+    if (state == SegmentState::free || seen_[i].held) continue;
+    if (state == SegmentState::owned) {
       ++owned_;
+      records += read(spool, i, sink);
+    } else {
+      full_.emplace_back(segment->seal.load(std::memory_order_relaxed), i);
     }
-    std::uint32_t thread = 0;
-    if (copy_new(segment, seen, thread)) records += parse(thread, seen, sink);
   }
+  // By age: events then come nearly in order, and a spool that is full is merged without holding it in memory twice.
+  std::sort(full_.begin(), full_.end());
+  for (const auto& [age, index] : full_)
+    if (hold(spool, index)) records += read(spool, index, sink);
   return records;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collect/spool_file.h"
@@ -40,10 +41,13 @@ class Drain {
     bool held = false;
   };
 
+  std::size_t read(SpoolFile& spool, std::uint32_t index, const Sink& sink);
+  bool hold(SpoolFile& spool, std::uint32_t index);
   bool copy_new(spool::SegmentHeader* segment, Seen& seen, std::uint32_t& thread);
   std::size_t parse(std::uint32_t thread, Seen& seen, const Sink& sink);
 
   std::vector<Seen> seen_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> full_;  // age and index of what this pass takes
   std::vector<std::byte> copy_;
   std::size_t held_ = 0;
   std::size_t owned_ = 0;

@@ -25,6 +25,7 @@ void Merger::add(const Event& event, std::uint64_t drawn) {
     place(event);
   } else {
     overflow_.push_back(event);
+    overflow_sorted_ = false;
     ++waiting_;
   }
 }
@@ -48,13 +49,21 @@ bool Merger::widen(std::uint64_t seq) {
   return true;
 }
 
-// True: at least one found its place.
+// True: at least one found its place. Sorted once for each batch, lowest last: what fits is taken from the end.
 bool Merger::place_overflow() {
-  std::vector<Event> rest;
-  rest.swap(overflow_);
-  waiting_ -= rest.size();
-  for (const Event& event : rest) add(event, event.head.seq + 1);
-  return overflow_.size() < rest.size();
+  if (!overflow_sorted_) {
+    std::sort(overflow_.begin(), overflow_.end(), [](const Event& a, const Event& b) { return a.head.seq > b.head.seq; });
+    overflow_sorted_ = true;
+  }
+  bool placed = false;
+  while (!overflow_.empty() && (overflow_.back().head.seq < next_ || fits(overflow_.back().head.seq))) {
+    const Event event = overflow_.back();
+    overflow_.pop_back();
+    --waiting_;
+    add(event, event.head.seq + 1);
+    placed = true;
+  }
+  return placed;
 }
 
 bool Merger::take_late(std::uint64_t seq) {
@@ -117,8 +126,7 @@ void Merger::step_over(const Deliver& deliver) {
   std::uint64_t seq = next_;
   const std::uint64_t end = next_ + window_.size();
   while (seq < end && !present(seq)) ++seq;
-  if (seq == end)
-    for (const Event& event : overflow_) seq = seq == end ? event.head.seq : std::min(seq, event.head.seq);
+  if (seq == end && !overflow_.empty()) seq = overflow_.back().head.seq;  // sorted: place_overflow() came before
   skip_to(seq);
 }
 

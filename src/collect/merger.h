@@ -57,6 +57,8 @@ class Merger {
   // `drawn`: a number that has not been drawn yet; anything from there on is damage.
   void add(const Event& event, std::uint64_t drawn);
   void release(std::uint64_t now_us, const Deliver& deliver);
+  // What is due without giving anything up; for the middle of a pass.
+  void release_due(const Deliver& deliver) { deliver_contiguous(deliver); }
   // No more will come: everything is delivered, what is missing below `drawn` is counted.
   void finish(std::uint64_t drawn, const Deliver& deliver);
   // Bit n: event n is stored already, neither to be delivered nor missed (recover).
@@ -87,6 +89,7 @@ class Merger {
   Limits limits_;
   std::vector<Event> window_;    // event `seq` is in slot seq % size
   std::vector<Event> overflow_;  // came in while the window was at its limit
+  bool overflow_sorted_ = true;
   std::vector<Event> late_events_;
   std::map<std::uint64_t, std::uint64_t> skipped_;  // first -> one past the last
   std::vector<bool> stored_;

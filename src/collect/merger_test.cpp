@@ -82,6 +82,19 @@ TEST(Merger, MemoryIsBoundedByForcingTheGap) {
   EXPECT_EQ(merger.missing(), 1u);
 }
 
+TEST(Merger, ManyGapsBeyondTheWindowCostNoMoreThanTheirNumber) {
+  Merger merger({.wait_us = 1'000'000'000, .events = 1024});
+  Collected out;
+  constexpr std::uint64_t kEvents = 400'000;  // quadratic work would take minutes
+  for (std::uint64_t n = kEvents; n > 0; --n)
+    if (n % 3 != 0) merger.add(event(n), kEvents + 1);
+  merger.release(1, out.sink());
+  merger.finish(kEvents + 1, out.sink());
+  EXPECT_EQ(out.order.size(), kEvents - kEvents / 3);
+  EXPECT_TRUE(std::is_sorted(out.order.begin(), out.order.end()));
+  EXPECT_EQ(merger.missing(), kEvents / 3);
+}
+
 TEST(Merger, NumbersNobodyDrewAreDamage) {
   Merger merger;
   Collected out;

@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kFlushUs = 1'000'000;
 constexpr std::uint64_t kTotalsUs = 5'000'000;
 constexpr std::uint64_t kReclaimUs = 1'000'000;
+constexpr std::size_t kReleaseEarly = 64 * 1024;  // events waiting
+constexpr std::size_t kReleaseEvery = 1024;
 constexpr std::uint64_t kCrowdedReclaimUs = 10'000;
 
 std::string command_of(const spool::Header& header) {
@@ -71,6 +73,9 @@ void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::spa
   // Looked up anew only when needed: the recorder's threads fight over this cache line as it is.
   if (head.seq >= drawn_) drawn_ = spool_.header().next_seq.load(std::memory_order_acquire);
   merger_.add(event, drawn_);
+  // A full spool is more than should be held in memory at once.
+  if (merger_.waiting() >= kReleaseEarly && merger_.waiting() % kReleaseEvery == 0)
+    merger_.release_due([this](const Event& due, bool, bool last_call) { return deliver(due, last_call); });
 }
 
 bool Session::poll(std::uint64_t now_us) {
