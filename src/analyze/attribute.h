@@ -10,7 +10,8 @@
 namespace vramscope::analyze {
 
 // What names alone say: fills layer, line, category and stage of every kind.
-void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, NameTable& names);
+void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words,
+                NameTable& names);
 
 struct Attribution {
   std::vector<TaggedRow> tagged;

@@ -55,9 +55,32 @@ std::string_view without_calls(std::string_view op) {
   return op;
 }
 
+// What the Python side knows about the output of single graph ops (docs/design/python_side.md): the op that makes a variable's
+// gradient, and the op that writes a variable, whose new block is the variable.
+using OpCategories = tsl::robin_map<std::string, trace::Category>;
+
+OpCategories op_categories(const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words) {
+  constexpr std::string_view kGradient = "gradient_op.", kVariable = "variable_op.";
+  OpCategories out;
+  for (const auto& setting : settings) {
+    std::string_view key = word(words, setting.row.key);
+    if (key.starts_with(kGradient)) {
+      out[std::string(key.substr(kGradient.size()))] = trace::Category::gradient;
+    } else if (key.starts_with(kVariable)) {
+      std::string_view value = word(words, setting.row.value);
+      out[std::string(key.substr(kVariable.size()))] = value.starts_with("parameter ")         ? trace::Category::parameter
+                                                       : value.starts_with("optimizer_state ") ? trace::Category::optimizer_state
+                                                                                               : trace::Category::buffer;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, NameTable& names) {
+void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words,
+                NameTable& names) {
+  const OpCategories told = op_categories(settings, words);
   tsl::robin_map<std::string, const trace::OpSource*> sources;
   for (const trace::OpSource& source : words.op_sources) sources[std::string(word(words, source.op))] = &source;
   auto source_of = [&](std::string_view op) -> const trace::OpSource* {
@@ -82,6 +105,8 @@ void name_kinds(std::vector<Kind>& kinds, const trace::Dictionaries& words, Name
         if (auto file = word(words, source->file); !file.empty()) k.line = names.id(short_line(file, source->line));
         if (auto layer = word(words, source->layer); !layer.empty()) meaning.layer = layer;
       }
+      for (std::string_view name : {op, without_calls(op)})
+        if (auto found = told.find(std::string(name)); found != told.end()) meaning.category = found->second;
       k.layer = names.id(meaning.layer);
       k.category = static_cast<std::uint8_t>(meaning.category);
       k.stage = static_cast<std::uint8_t>(meaning.stage);

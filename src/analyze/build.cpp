@@ -30,7 +30,7 @@ class Build {
     tables_ = scan(reader, columns_, threads_);
     show_columns(draft);
     if (auto ok = sort_lifetimes(draft); !ok) return ok;
-    name_kinds(tables_.kinds, reader.dictionaries(), names_);
+    name_kinds(tables_.kinds, tables_.settings, reader.dictionaries(), names_);
     show_tables(draft);
 
     std::vector<Place> places = places_of(reader.dictionaries());

@@ -8,9 +8,10 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any, Callable, Dict, Optional
 
-from . import emit, layers, lines, tf_constants, training
+from . import emit, layers, lines, tf_constants, tf_variables, training
 from .wrapping import wrap
 
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 _SCOPES = "_vramscope_scopes"      # on a graph: name scope -> the call of the layer whose ops it holds
 
 
@@ -53,6 +54,8 @@ def _made(graph: Any, op: Any, op_type: str, frame: FrameType) -> None:
         emit.op_source(name, line.file, line.line, line.function, call.path if call else None)
         if op_type == "Const":
             tf_constants.made(op, line)
+        elif op_type in _ASSIGNMENTS:
+            tf_variables.made_assignment(op)
 
 
 def _line(call: Optional[layers.Call], frame: FrameType) -> Optional[lines.Line]:

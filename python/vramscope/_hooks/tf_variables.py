@@ -22,6 +22,8 @@ def install(tf: ModuleType) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
+            if type(self).__name__ == "_UnreadVariable":        # only a view of one, made by every assignment in a graph
+                return
             remember(self)
             emit.quietly(lambda: _note_float64(self, lines.user_line(sys._getframe(2))))
         return init
@@ -31,8 +33,39 @@ def install(tf: ModuleType) -> None:
     training.after_step = holding.Watch(holding.live_bytes, ops.EagerTensor).after_step
 
 
+_by_handle: Dict[int, "weakref.ref[Any]"] = {}
+
+
+def _written_by(op: Any) -> Any:
+    """The variable that an assignment op writes: its first input is the variable's handle, captured by one graph around another."""
+    graph, handle = op.graph, op.inputs[0]
+    while graph is not None:
+        for outer, inner in getattr(graph, "captures", ()):
+            if inner is handle:
+                handle = outer
+                break
+        if hasattr(handle, "_numpy"):           # an eager tensor: outside of all graphs
+            reference = _by_handle.get(handle._id)
+            return None if reference is None else reference()
+        graph = getattr(graph, "outer_graph", None)
+    return None
+
+
+def made_assignment(op: Any) -> None:
+    """A graph op that writes a variable. Where the old value is still being read, it writes to a new block: that block is the variable."""
+    variable = _written_by(op)
+    meaning = None if variable is None else training.meaning_of(variable)
+    if meaning is not None:
+        emit.setting(f"variable_op.{op.name}", f"{meaning.category} {meaning.name}")
+    elif variable is not None:
+        emit.setting(f"variable_op.{op.name}", f"{'parameter' if variable.trainable else 'buffer'} {variable.name.split(':')[0]}")
+
+
 def remember(variable: Any) -> None:
     _variables.append(weakref.ref(variable))
+    handle = getattr(variable, "handle", None)
+    if hasattr(handle, "_numpy"):
+        _by_handle[handle._id] = _variables[-1]
     training.variable_made()
 
 

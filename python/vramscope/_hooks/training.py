@@ -52,6 +52,16 @@ def tag_variables() -> None:
     emit.quietly(lambda: tag_by_address(describe_variables()))
 
 
+_meanings: Dict[int, Any] = {}
+
+
+def meaning_of(variable: Any) -> Any:
+    """What one of the framework's variables is, or None; looked up anew when variables were made since."""
+    if not _meanings:
+        _meanings.update(describe_variables())
+    return _meanings.get(id(variable))
+
+
 _done = 0
 _untold = False                 # variables were made since the last tags
 _tagged_for_new = 0
@@ -60,6 +70,7 @@ _tagged_for_new = 0
 def variable_made() -> None:
     global _untold
     _untold = True
+    _meanings.clear()
 
 
 def step_done() -> None:

@@ -14,5 +14,7 @@ def wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..
         return False
     replacement = functools.wraps(original)(make(original))
     setattr(replacement, _MARK, original)
+    # TensorFlow's AutoGraph would rewrite our function when a traced one calls it; this attribute says that it is not to.
+    replacement.autograph_info__ = {}  # type: ignore[attr-defined]
     setattr(owner, name, replacement)
     return True
