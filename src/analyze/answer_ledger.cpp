@@ -1,11 +1,11 @@
 // The equations of memory at one moment, each with its residual. Nothing is spread over other lines, nothing is hidden.
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "analyze/address_map.h"
 #include "analyze/categories.h"
+#include "analyze/driver_level.h"
 #include "analyze/lifetime.h"
 #include "analyze/recent.h"
 #include "analyze/state.h"
@@ -35,35 +35,6 @@ void close(LedgerLine& line) {
   auto rest = static_cast<std::int64_t>(*line.bytes);
   for (auto& [name, bytes] : line.parts) rest -= static_cast<std::int64_t>(bytes);
   line.residual = rest;
-}
-
-struct DriverLevel {
-  bool recorded = false;
-  Bytes total = 0, regions = 0;
-  std::map<std::string, Bytes> owners;  // without regions
-};
-
-DriverLevel driver_level(const Engine::State& s, std::int64_t device, const std::vector<HeldRegion>& regions, Moment at) {
-  DriverLevel out;
-  for (const Place& place : s.places) {
-    if (!place.driver || place.device != device || place.name.ends_with("addresses")) continue;
-    out.recorded = true;
-    PoolSet pools = s.pools(place);
-    for_each_live(s.store, at, [&](std::uint32_t alloc) {
-      const Kind& kind = s.store.kind_of(alloc);
-      if (kind.pool >= pools.size() || pools[kind.pool] == 0) return;
-      out.total += kind.granted;
-      bool region = std::ranges::any_of(regions, [&](const HeldRegion& r) { return r.address == s.store.address[alloc]; });
-      if (region) {
-        out.regions += kind.granted;
-        return;
-      }
-      std::string_view owner = s.store.text(s.store.site_of(kind).owner);
-      owner = owner.substr(owner.rfind('/') == std::string_view::npos ? 0 : owner.rfind('/') + 1);
-      out.owners[owner.empty() ? "unknown owner" : std::string(owner)] += kind.granted;
-    });
-  }
-  return out;
 }
 
 std::string framework_name(const Store& store, const Place& place) {
@@ -134,9 +105,13 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
       level.bytes = driver.total;
       level.parts = {{"pool regions", driver.regions}};
       for (auto& [owner, bytes] : driver.owners) level.parts.emplace_back(owner, bytes);
+      if (driver.cached > 0) level.parts.emplace_back("cached by stream-ordered pools and graphs", driver.cached);
+      if (driver.managed > 0)
+        level.note = fmt::format("and {} of managed memory, which the card counts for no process", format_size(driver.managed));
       process.parts.emplace_back("driver level", driver.total);
+      process.parts.emplace_back("driver rounding", driver.rounding);
       if (has_context) process.parts.emplace_back("context", context);
-      process.note = "the rest is driver rounding, modules and kernels loaded since";
+      process.note = "the rest is modules and kernels loaded since, and what the driver keeps for itself";
     } else {
       level.note = "the driver level was not recorded";
     }

@@ -1,5 +1,6 @@
 """The driver level from the hook to the summary, on the fake driver and the fake management library."""
 import json
+import os
 import subprocess
 
 import pytest
@@ -20,8 +21,6 @@ def record(vramscope, fakegpu, run, tmp_path):
     """record(way, scenario, ...) -> (what the program says it did, the summary)"""
 
     def call(*arguments, program="cuda_program", options=(), **environment):
-        import os
-
         out = tmp_path / "out"
         env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), **environment}
         done = run([vramscope, "run", "--quiet", "-o", out, *options, "--", fakegpu / program, *arguments], env=env)
@@ -71,8 +70,6 @@ def test_threads_that_reuse_addresses(record):
 
 
 def test_a_program_that_allocates_nothing_leaves_no_trace(vramscope, fakegpu, run, tmp_path):
-    import os
-
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu)}
     run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", fakegpu / "cuda_program", "dlsym", "nothing"], env=env)
     assert not list(tmp_path.glob("out/*.vram"))
@@ -80,8 +77,6 @@ def test_a_program_that_allocates_nothing_leaves_no_trace(vramscope, fakegpu, ru
 
 def test_the_card_says_what_this_process_and_others_use(vramscope, fakegpu, run, tmp_path):
     """Another process holds 300 MiB, ours 64 MiB: each with a context, all of it on the card."""
-    import os
-
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
     other = subprocess.Popen([fakegpu / "cuda_program", "dlsym", "hold", "300"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     try:
@@ -114,8 +109,6 @@ def in_container(vramscope):
 
 def container_summary(vramscope, fakegpu, run, tmp_path, in_container, script):
     """In a container NVML speaks of other process ids than we know."""
-    import os
-
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_NVML_PID_OFFSET": "70000"}
     done = in_container([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", "sh", "-c", script], env=env)
     assert done.returncode == 0, done.stderr
@@ -149,3 +142,14 @@ def test_as_the_first_process_of_a_container(vramscope, tmp_path, in_container):
     done = code("(sleep 0.2 & sleep 0.2 &); sleep 1; cat /proc/[0-9]*/stat")
     assert done.returncode == 0
     assert not [line for line in done.stdout.splitlines() if line.rsplit(")", 1)[1].split()[0] == "Z"]
+
+
+def test_the_ledger_closes_to_the_byte(vramscope, fakegpu, run, tmp_path):
+    """Linear memory large and small, pools, physical memory, managed and pinned memory, graphs: what the card says of the process is the
+    driver level, its rounding and the context."""
+    env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
+    program = ["sh", "-c", f"sleep 1.5 | {fakegpu}/cuda_program proc mixture"]
+    run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", *program], env=env)
+    ledger = json.loads(run([vramscope, "ledger", "--json", "--at", "end", tmp_path / "out"]).stdout)
+    [process] = [line for line in ledger["lines"] if line["name"] == "this process"]
+    assert process["residual"] == 0, json.dumps(ledger, indent=1)
