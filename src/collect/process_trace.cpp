@@ -123,7 +123,7 @@ bool ProcessTrace::write(const Event& event, std::uint64_t time_us, bool last_ca
     }
     case spool::RecordKind::context: {
       const auto record = event.as<spool::ContextRecord>();
-      if (tell_context_) tell_context_(record, time_us);
+      if (tell_context_) tell_context_(record);
       break;
     }
     default:

@@ -73,9 +73,7 @@ class ProcessTrace {
   // Called with the account of each failed request that was final.
   void on_final_oom(std::function<void(const OomAccount&)> tell) { tell_oom_ = std::move(tell); }
   // Called with each context record: the trace's event needs a measurement that the caller has.
-  void on_context(std::function<void(const spool::ContextRecord&, std::uint64_t time_us)> tell) {
-    tell_context_ = std::move(tell);
-  }
+  void on_context(std::function<void(const spool::ContextRecord&)> tell) { tell_context_ = std::move(tell); }
 
   // Where our account and the recorder's totals differ, in words; empty when they are equal.
   std::string differences() const;
@@ -100,7 +98,7 @@ class ProcessTrace {
   std::vector<LivePool> live_;
   std::map<std::string, std::string, std::less<>> settings_;
   std::function<void(const OomAccount&)> tell_oom_;
-  std::function<void(const spool::ContextRecord&, std::uint64_t)> tell_context_;
+  std::function<void(const spool::ContextRecord&)> tell_context_;
   std::uint64_t last_seq_ = 0;
   std::uint64_t names_missing_ = 0;
 };

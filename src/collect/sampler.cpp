@@ -8,7 +8,32 @@ namespace vramscope::collect {
 namespace {
 constexpr std::uint64_t kUrgentPeriodUs = 10'000;
 constexpr std::size_t kLooksKept = 512;
+
+bool same(const DeviceProcess& a, const DeviceProcess& b) { return a.pid == b.pid && a.bytes == b.bytes; }
+
+// Memory and process list are two calls: taken again while the memory changes between them.
+bool take(const Nvml& nvml, std::size_t device, DeviceLook& look) {
+  constexpr int kAttempts = 3;
+  if (!nvml.memory(device, look.memory)) return false;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::uint64_t used = look.memory.used;
+    look.processes_known = nvml.processes(device, look.processes);
+    if (!nvml.memory(device, look.memory)) return false;
+    if (look.memory.used == used) break;
+  }
+  return true;
+}
 }  // namespace
+
+std::optional<std::uint64_t> DeviceLook::unattributed() const {
+  if (!processes_known) return std::nullopt;
+  std::uint64_t rest = memory.used;
+  for (const DeviceProcess& process : processes) {
+    if (process.bytes == kNotIdentifiable) return std::nullopt;
+    rest -= std::min(rest, process.bytes);
+  }
+  return rest;
+}
 
 DeviceIdentity::DeviceIdentity(proc::Pid pid, std::vector<std::set<proc::Pid>> before)
     : before_(std::move(before)), namesake_(proc::in_initial_pid_namespace()) {
@@ -49,8 +74,7 @@ bool Sampler::look(std::uint64_t now_us, bool urgent) {
   for (std::size_t i = 0; i < now_.size(); ++i) {
     DeviceLook look;
     look.time_us = now_us;
-    if (!nvml_->memory(i, look.memory)) continue;
-    look.processes_known = nvml_->processes(i, look.processes);
+    if (!take(*nvml_, i, look)) continue;
     now_[i] = look;
     if (past_[i].size() == kLooksKept) past_[i].erase(past_[i].begin(), past_[i].begin() + kLooksKept / 2);
     past_[i].push_back(std::move(look));
@@ -70,11 +94,16 @@ std::optional<DeviceLook> Sampler::before(std::size_t device, std::uint64_t time
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> Sampler::used_without(std::size_t device, const DeviceIdentity& process) const {
+// A process takes memory a moment before the device lists it: of the looks with the same others, the one with the least in use.
+std::optional<DeviceLook> Sampler::without(std::size_t device, const DeviceIdentity& process) const {
+  const DeviceLook* found = nullptr;
   if (device >= past_.size()) return std::nullopt;
-  for (auto look = past_[device].rbegin(); look != past_[device].rend(); ++look)
-    if (!process.bytes(device, *look)) return look->memory.used;
-  return std::nullopt;
+  for (auto look = past_[device].rbegin(); look != past_[device].rend(); ++look) {
+    if (process.bytes(device, *look)) continue;
+    if (found != nullptr && !std::ranges::equal(look->processes, found->processes, same)) break;
+    if (found == nullptr || look->memory.used < found->memory.used) found = &*look;
+  }
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 DeviceIdentity Sampler::identify(proc::Pid pid) const { return {pid, at_start_}; }

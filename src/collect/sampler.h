@@ -18,6 +18,9 @@ struct DeviceLook {
   DeviceMemory memory;
   std::vector<DeviceProcess> processes;
   bool processes_known = false;
+
+  // Used, and held by none of the processes; nullopt: the device does not tell who holds what.
+  std::optional<std::uint64_t> unattributed() const;
 };
 
 inline constexpr std::uint64_t kNotIdentifiable = ~std::uint64_t{0};
@@ -49,8 +52,8 @@ class Sampler {
   const DeviceLook& now(std::size_t device) const { return now_[device]; }
   // The last look that was over before `time_us`.
   std::optional<DeviceLook> before(std::size_t device, std::uint64_t time_us) const;
-  // What was used in the last look in which this process was not on the device.
-  std::optional<std::uint64_t> used_without(std::size_t device, const DeviceIdentity& process) const;
+  // The device as it was before this process came to it.
+  std::optional<DeviceLook> without(std::size_t device, const DeviceIdentity& process) const;
   DeviceIdentity identify(proc::Pid pid) const;
   // NVML's index of the process' device `ordinal`, from its CUDA_VISIBLE_DEVICES ("" = not set).
   std::size_t device_index(std::int64_t ordinal, const std::string& visible) const;

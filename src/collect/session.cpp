@@ -143,7 +143,10 @@ void Session::open_trace() {
   trace_ = std::make_unique<ProcessTrace>(std::move(*writer), definitions_, spool_.header());
   trace_->name_native_frames(options_.native_symbol);
   trace_->on_final_oom([this](const OomAccount& account) { options_.say(describe(account)); });
-  trace_->on_context([this](const spool::ContextRecord& record, std::uint64_t time_us) { note_context(record, time_us); });
+  trace_->on_context([this](const spool::ContextRecord& record) {
+    context_seen_ = true;
+    contexts_.push_back(record);
+  });
   if (!partial_.empty()) {
     auto stored = replay(partial_, *trace_);
     if (stored) merger_.set_stored(std::move(*stored));
@@ -250,6 +253,7 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   const std::uint64_t now_us = monotonic_ns() / 1000;
   while (poll(now_us)) continue;
   merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire), sink);
+  write_contexts(true);
   count_losses();
   TraceInfo result = info();
   if (trace_ == nullptr) return result;

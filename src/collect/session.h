@@ -70,8 +70,7 @@ class Session {
   void write_failed(const Error& error);
   void write_op_sources(bool last_call);
   void count_losses();
-  void note_context(const spool::ContextRecord& record, std::uint64_t time_us);
-  std::optional<DeviceMemory> sample_device(std::size_t device, std::uint64_t time_us);
+  void write_contexts(bool last_call);
   std::uint64_t pinned_bytes() const;
   bool uses_device(std::size_t device) const;
   std::uint64_t time_us(std::uint64_t ticks) const;
@@ -93,7 +92,8 @@ class Session {
   std::vector<Event> early_;  // settings from before there is anything to trace
   std::map<trace::LossKind, std::uint64_t> losses_;
   DeviceIdentity identity_;
-  std::vector<std::optional<std::uint64_t>> used_before_;  // per device: before the process was on it
+  std::vector<std::optional<DeviceLook>> before_;  // per device: before the process was on it
+  std::vector<spool::ContextRecord> contexts_;     // noted, and not written yet
   std::vector<trace::DeviceSample> last_device_;
   trace::HostSample last_host_;
   std::uint64_t last_sample_written_us_ = 0;

@@ -29,18 +29,15 @@ bool Session::uses_device(std::size_t device) const {
 }
 
 void Session::sample(std::uint64_t now_us) {
-  used_before_.resize(sampler_.devices());
+  before_.resize(sampler_.devices());
   last_device_.resize(sampler_.devices());
   const std::uint64_t at = since_start_us();
   const bool repeat = now_us - last_sample_written_us_ >= kRepeatUs;
   for (std::size_t device = 0; device < sampler_.devices(); ++device) {
     const DeviceLook& look = sampler_.now(device);
     const auto process = identity_.bytes(device, look);
-    // A process is often on the device before its spool exists: then an older look knows what was used without it.
-    if (!process)
-      used_before_[device] = look.memory.used;
-    else if (!used_before_[device])
-      used_before_[device] = sampler_.used_without(device, identity_);
+    // A process is often on the device before its spool exists: an older look knows what was used without it.
+    if (process && !before_[device]) before_[device] = sampler_.without(device, identity_);
     const bool uses = uses_device(device);
     const bool there = process && (identity_.is_certain() || uses);
     if (trace_ == nullptr || (!there && !uses)) continue;
@@ -63,6 +60,7 @@ void Session::sample(std::uint64_t now_us) {
     trace_->append(at, row);
   }
   if (trace_ == nullptr) return;
+  write_contexts(false);
   const trace::HostSample host{proc::resident_bytes(pid_), pinned_bytes()};
   if (repeat) last_sample_written_us_ = now_us;
   if (host.rss == 0 || (host == last_host_ && !repeat)) return;
@@ -71,21 +69,34 @@ void Session::sample(std::uint64_t now_us) {
 }
 
 // A context fills while it is being made, for a tenth of a second and more: its size is what the driver says right after, less
-// what was used when the process was not on the device yet.
-void Session::note_context(const spool::ContextRecord& record, std::uint64_t time_us) {
-  context_seen_ = true;
+// what was used when the process was not on the device yet. With the first context the device also takes a few megabytes that it
+// counts for no process: not part of it. That is known as soon as the device lists the process.
+void Session::write_contexts(bool last_call) {
+  if (trace_ == nullptr) return;
+  before_.resize(sampler_.devices());
   const std::string visible = trace_->recorded_setting("env.CUDA_VISIBLE_DEVICES").value_or("");
-  const std::size_t device = sampler_.device_index(static_cast<std::int64_t>(record.device), visible);
-  trace::Context row;
-  row.device = static_cast<std::int64_t>(record.device);
-  row.free = record.free_bytes;
-  row.total = record.total_bytes;
-  row.bytes = trace::kNone;
-  const std::uint64_t used = record.total_bytes - std::min(record.total_bytes, record.free_bytes);
-  if (device < sampler_.devices() && used_before_.size() < sampler_.devices()) used_before_.resize(sampler_.devices());
-  if (device < used_before_.size() && !used_before_[device]) used_before_[device] = sampler_.used_without(device, identity_);
-  if (device < used_before_.size() && used_before_[device]) row.bytes = used - std::min(used, *used_before_[device]);
-  trace_->append(time_us, row);
+  std::erase_if(contexts_, [&](const spool::ContextRecord& record) {
+    const std::size_t device = sampler_.device_index(static_cast<std::int64_t>(record.device), visible);
+    trace::Context row;
+    row.device = static_cast<std::int64_t>(record.device);
+    row.free = record.free_bytes;
+    row.total = record.total_bytes;
+    row.bytes = trace::kNone;
+    if (device < before_.size()) {
+      const DeviceLook& look = sampler_.now(device);
+      if (!identity_.bytes(device, look) && !last_call) return false;
+      if (!before_[device]) before_[device] = sampler_.without(device, identity_);
+      if (before_[device]) {
+        const std::uint64_t used = record.total_bytes - std::min(record.total_bytes, record.free_bytes);
+        const std::uint64_t nobodys = look.unattributed().value_or(0),
+                            nobodys_before = before_[device]->unattributed().value_or(0);
+        const std::uint64_t not_its_own = before_[device]->memory.used + nobodys - std::min(nobodys, nobodys_before);
+        row.bytes = used - std::min(used, not_its_own);
+      }
+    }
+    trace_->append(since_start_us(), row);
+    return true;
+  });
 }
 
 }  // namespace vramscope::collect
