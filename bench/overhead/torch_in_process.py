@@ -18,7 +18,7 @@ import time
 import torch
 from torch import nn
 
-STOP_FLAG = 60  # offset of spool::Header::stop
+STOP_FLAG = 48  # offset of spool::Header::stop
 GPU = torch.cuda.is_available()
 WIDTH, BLOCKS, HEADS, WORDS, BATCH, LENGTH = (768, 12, 12, 50257, 8, 1024) if GPU else (128, 4, 4, 1000, 8, 64)
 
@@ -35,7 +35,7 @@ class Recorder:
         self.header[STOP_FLAG:STOP_FLAG + 4] = struct.pack("<I", 0 if on else 1)
 
     def events(self):
-        return struct.unpack_from("<Q", self.header, 48)[0]
+        return struct.unpack_from("<Q", self.header, 64)[0]
 
 
 class Block(nn.Module):

@@ -65,17 +65,17 @@ struct Pool {
   Framework framework;
   std::uint8_t reserved0;
   std::atomic<std::uint32_t> flags;  // PoolFlags
-  std::atomic<std::uint64_t> allocs;
+  std::atomic<std::uint64_t> region_bytes;
+  std::atomic<std::uint64_t> region_peak;
+  std::atomic<std::uint64_t> limit_bytes;  // 0 = unknown
+  std::atomic<std::uint64_t> ooms;
+  std::atomic<std::uint64_t> before_bytes;        // live when recording began (late attach), else 0
+  alignas(64) std::atomic<std::uint64_t> allocs;  // first of the line that each event writes
   std::atomic<std::uint64_t> frees;
   std::atomic<std::uint64_t> live_bytes;     // granted
   std::atomic<std::uint64_t> peak_bytes;     // of live_bytes, since start
   std::atomic<std::uint64_t> window_peak;    // of live_bytes, since the last reset_peak()
   std::atomic<std::uint64_t> largest_bytes;  // largest granted
-  std::atomic<std::uint64_t> region_bytes;
-  std::atomic<std::uint64_t> region_peak;
-  std::atomic<std::uint64_t> limit_bytes;  // 0 = unknown
-  std::atomic<std::uint64_t> ooms;
-  std::atomic<std::uint64_t> before_bytes;  // live when recording began (late attach), else 0
   std::uint64_t reserved[2];
 };
 static_assert(sizeof(Pool) == 128);

@@ -24,7 +24,10 @@ namespace {
 
 using record::t_state;
 
-void begin_call(const void* self, std::uint8_t pool) { t_state.call = {self, 0, 0, record::pool_totals(pool)}; }
+void begin_call(const void* self, std::uint8_t pool) {
+  t_state.call = {self, 0, 0, record::pool_totals(pool)};
+  record::expect_event(t_state.call.totals);
+}
 
 record::AllocatorCall end_call(const void* self) {
   const record::AllocatorCall call = t_state.call;
@@ -50,8 +53,8 @@ void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, 
   const std::uint8_t pool = pool_of(real, self);
   if (pool == record::kNoPool) return real.allocate_raw(self, alignment, bytes, attributes);
 
+  begin_call(self, pool);  // first: its cache lines arrive meanwhile
   const Annotation said = read_annotation(real);
-  begin_call(self, pool);
   void* block = real.allocate_raw(self, alignment, bytes, attributes);
   const record::AllocatorCall call = end_call(self);
   if (block == nullptr && bytes == 0) return block;
