@@ -67,11 +67,12 @@ def training_step(eager, width, blocks):
 
 
 def block_ms(step, steps):
-    began = time.perf_counter()
+    """Milliseconds a step: on the clock, and of all threads together."""
+    began, began_cpu = time.perf_counter(), time.process_time()
     for _ in range(steps):
         loss = step()
     loss.numpy()
-    return (time.perf_counter() - began) / steps * 1e3
+    return (time.perf_counter() - began) / steps * 1e3, (time.process_time() - began_cpu) / steps * 1e3
 
 
 def interval(values, rounds=2000):
@@ -92,21 +93,22 @@ def main():
     step = training_step(asked.eager, asked.width, asked.blocks)
     block_ms(step, 5 if asked.eager else 20)
     recorder = Recorder()
-    before, pairs = recorder.events(), []
+    before, pairs, cpu = recorder.events(), [], []
     for i in range(asked.pairs):
         order = (False, True) if i % 2 == 0 else (True, False)
         times = {}
         for on in order:
             recorder.set(on)
             times[on] = block_ms(step, asked.steps)
-        pairs.append((times[False], times[True]))
+        pairs.append((times[False][0], times[True][0]))
+        cpu.append(times[True][1] - times[False][1])
     events = (recorder.events() - before) / (asked.pairs * asked.steps)
     recorder.set(False)
     profiled = []
     for _ in range(asked.profiler):
         with tempfile.TemporaryDirectory() as folder:
             tf.profiler.experimental.start(folder)
-            profiled.append(block_ms(step, asked.steps))
+            profiled.append(block_ms(step, asked.steps)[0])
             tf.profiler.experimental.stop()
     ratios = [recorded / plain for plain, recorded in pairs]
     low, high = interval(ratios)
@@ -117,6 +119,7 @@ def main():
         "recorded_ms": round(statistics.median(r for _, r in pairs), 3),
         "overhead_percent": round(100 * (statistics.median(ratios) - 1), 2),
         "overhead_interval_percent": [round(100 * (low - 1), 2), round(100 * (high - 1), 2)],
+        "cpu_ns_per_event": [round(1e6 * ms / events) for ms in (statistics.median(cpu), *interval(cpu))],
         "profiler_ms": [round(ms, 3) for ms in profiled],
         "profiler_percent": round(100 * (statistics.median(profiled) / plain - 1), 1) if profiled else None}))
 

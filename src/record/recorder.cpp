@@ -36,15 +36,16 @@ void count_loss(const Control& control, spool::Loss loss) {
   control.header->lost[static_cast<std::size_t>(loss)].fetch_add(1, std::memory_order_relaxed);
 }
 
-// The thread's first event, the first in a process, or the first after a fork.
-__attribute__((noinline, cold)) bool activate() {
+}  // namespace
+
+__attribute__((noinline, cold)) Control* activate() {
   ThreadState& thread = t_state;
-  if (thread.busy != 0 || is_off()) return false;
+  if (thread.busy != 0 || is_off()) return nullptr;
   thread.busy = 1;
-  const bool recording = set_up() == Setup::recording;
   bool first_in_process = false;
-  if (recording) {
-    Control* control = g_control.load(std::memory_order_acquire);
+  Control* control = nullptr;
+  if (set_up() == Setup::recording) {
+    control = g_control.load(std::memory_order_acquire);
     thread.segment = nullptr;
     thread.cursor = 0;
     thread.last_pool_key = 0;
@@ -55,17 +56,16 @@ __attribute__((noinline, cold)) bool activate() {
   }
   thread.busy = 0;
   if (first_in_process) record_environment();
-  return recording;
+  return control;
 }
+
+namespace {
 
 inline Control* live_control() {
   Control* control = g_control.load(std::memory_order_relaxed);
   const bool known =
       control != nullptr && control->generation.load(std::memory_order_relaxed) == t_state.generation && t_state.generation != 0;
-  if (__builtin_expect(!known, 0)) {
-    if (!activate()) return nullptr;
-    control = g_control.load(std::memory_order_acquire);
-  }
+  if (__builtin_expect(!known, 0) && (control = activate()) == nullptr) return nullptr;
   return control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
 }
 
@@ -290,11 +290,13 @@ void count_free(spool::Pool& pool, std::uint64_t granted) {
   pool.live_bytes.store(pool.live_bytes.load(relaxed) - granted, relaxed);
 }
 
-void expect_event(const spool::Pool* pool) {
-  const Control* control = g_control.load(std::memory_order_relaxed);
-  if (pool == nullptr || control == nullptr) return;
-  fetch_for_writing(&control->header->next_seq);
-  fetch_for_writing(&pool->allocs);
+void expect_event(const AllocatorCall& call) {
+  fetch_for_writing(call.next_seq);
+  fetch_for_writing(&call.totals->allocs);
+  // The collector has read this segment before: its lines are not ours yet either. A prefetch of no memory does nothing.
+  const std::byte* record = t_state.segment + t_state.cursor;
+  fetch_for_writing(record);
+  fetch_for_writing(record + sizeof(spool::AllocRecord) - 1);
 }
 
 void alloc(const AllocEvent& event) {

@@ -91,9 +91,10 @@ void op_source(const char* op, const char* file, std::uint32_t line, const char*
 // Running totals, to be called inside the allocator's lock with count = false in the event.
 void count_alloc(spool::Pool& pool, std::uint64_t granted);
 void count_free(spool::Pool& pool, std::uint64_t granted);
-// An event of this pool is about to happen: fetches the two cache lines that it will change, which another core had last, while
-// the thread is still on its way to the allocator's lock.
-void expect_event(const spool::Pool* pool);
+// An event is about to happen: fetches the cache lines that it will change, which another core had last, while the thread is
+// still on its way to the allocator's lock.
+struct AllocatorCall;
+void expect_event(const AllocatorCall& call);
 
 // True while this thread runs recorder code or a forwarded call whose own events are not wanted.
 bool busy();

@@ -26,6 +26,7 @@ struct AllocatorCall {
   std::uint64_t seq;      // drawn inside the allocator's lock, 0 = not yet
   std::uint64_t granted;  // 0 = not told
   spool::Pool* totals;    // of the allocator's pool
+  std::atomic<std::uint64_t>* next_seq;
 };
 
 // The last short text that a thread named, by content.
@@ -52,5 +53,20 @@ static_assert(sizeof(ThreadState) <= 128);
 
 extern constinit thread_local ThreadState t_state;
 extern std::atomic<Control*> g_control;
+
+// The thread's first event, the first in a process, or the first after a fork: NULL if nothing can be recorded.
+Control* activate();
+
+// For the entry of a hook that is called often. NULL: nothing is recorded, or this thread is inside the recorder.
+inline Control* recording() {
+  const ThreadState& thread = t_state;
+  Control* control = g_control.load(std::memory_order_relaxed);
+  if (__builtin_expect(control == nullptr || thread.generation == 0 ||
+                           control->generation.load(std::memory_order_relaxed) != thread.generation,
+                       0))
+    control = activate();
+  if (__builtin_expect(control == nullptr || thread.busy != 0, 0)) return nullptr;
+  return control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
+}
 
 }  // namespace vramscope::record

@@ -102,15 +102,14 @@ class CodeIdentity {
 
 enum class WalkEnd : std::uint8_t { whole, limit, broken };
 
-// Calls visit(PythonFrame) for each frame, innermost first, until it returns false.
+// Calls visit(PythonFrame) for each frame from `frame` (first_frame) outwards, until it returns false.
 template <typename Visit>
-inline WalkEnd walk_python(const Python& py, Visit&& visit) {
+inline WalkEnd walk_python(const Python& py, std::uint64_t frame, Visit&& visit) {
   const PythonLayout& layout = py.layout;
   constexpr unsigned kMaxHops = 20000;  // a chain that bites its own tail
   constexpr std::uint8_t kFirstForeignOwner = 3;
   constexpr std::size_t kFrameBytes = 128;
   CodeIdentity identities(layout);
-  std::uint64_t frame = first_frame(py);
   for (unsigned hops = 0; frame != 0; ++hops) {
     if (hops == kMaxHops || (frame & 7) != 0 || !readable(frame, kFrameBytes)) return WalkEnd::broken;
     const std::uint64_t previous = peek<std::uint64_t>(frame + layout.frame_previous);
@@ -132,6 +131,11 @@ inline WalkEnd walk_python(const Python& py, Visit&& visit) {
     frame = previous;
   }
   return WalkEnd::whole;
+}
+
+template <typename Visit>
+inline WalkEnd walk_python(const Python& py, Visit&& visit) {
+  return walk_python(py, first_frame(py), visit);
 }
 
 // Byte offset of the frame's current instruction in its code; negative = has not begun.

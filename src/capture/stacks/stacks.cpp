@@ -189,12 +189,14 @@ Snapshot snapshot() {
   const Wanted wanted{how == Mode::python || how == Mode::both, how == Mode::native || how == Mode::both,
                       g_watches.load(std::memory_order_relaxed) != 0};
   const Python* const py = wanted.python_frames || wanted.labels ? python() : nullptr;
+  const std::uint64_t innermost = py != nullptr ? first_frame(*py) : 0;
+  if (innermost == 0 && !wanted.native_frames) return {};  // a thread of the framework's own, the common case there
   const std::uint64_t epoch = spool_generation();
   std::uint64_t key = fold(epoch ^ kHash0, g_label_epoch.load(std::memory_order_relaxed) ^ kHash1);
   std::size_t frames = 0;
-  if (py != nullptr) {
+  if (innermost != 0) {
     const PythonLayout& layout = py->layout;
-    const WalkEnd end = walk_python(*py, [&](const PythonFrame& frame) {
+    const WalkEnd end = walk_python(*py, innermost, [&](const PythonFrame& frame) {
       key = chain(key, fold(frame.code ^ kHash1, frame.instr ^ kHash2) ^ (frame.identity + layer_object(layout, frame)));
       ++frames;
       return true;

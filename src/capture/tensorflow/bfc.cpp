@@ -24,9 +24,9 @@ namespace {
 
 using record::t_state;
 
-void begin_call(const void* self, std::uint8_t pool) {
-  t_state.call = {self, 0, 0, record::pool_totals(pool)};
-  record::expect_event(t_state.call.totals);
+void begin_call(record::Control& control, const void* self, std::uint8_t pool) {
+  t_state.call = {self, 0, 0, &control.header->pools[pool], &control.header->next_seq};
+  record::expect_event(t_state.call);
 }
 
 record::AllocatorCall end_call(const void* self) {
@@ -37,7 +37,7 @@ record::AllocatorCall end_call(const void* self) {
 
 void draw(const void* self) {
   record::AllocatorCall& call = t_state.call;
-  if (call.allocator == self && call.seq == 0) call.seq = record::draw_seq();
+  if (call.allocator == self && call.seq == 0) call.seq = call.next_seq->fetch_add(1, std::memory_order_relaxed);
 }
 
 // Where no point inside the lock was reached the order is only nearly right: the pool says so.
@@ -49,16 +49,24 @@ void note_order(spool::Pool& pool, bool exact) {
 // AllocationAttributes begins with retry_on_failure. A caller that asks for no retry can do without the block.
 bool caller_insists(const void* attributes) { return attributes != nullptr && *static_cast<const bool*>(attributes); }
 
-void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, const void* attributes) {
-  const std::uint8_t pool = pool_of(real, self);
+// The thread's last pool is nearly always the one.
+std::uint8_t known_pool(const Library& real, void* self) {
+  const bool last = t_state.last_pool_key == reinterpret_cast<std::uint64_t>(self);
+  return __builtin_expect(last, 1) ? t_state.last_pool : pool_of(real, self);
+}
+
+void* allocate(const Library& real, record::Control& control, void* self, size_t alignment, size_t bytes,
+               const void* attributes) {
+  const std::uint8_t pool = known_pool(real, self);
   if (pool == record::kNoPool) return real.allocate_raw(self, alignment, bytes, attributes);
 
-  begin_call(self, pool);  // first: its cache lines arrive meanwhile
-  const Annotation said = read_annotation(real);
+  begin_call(control, self, pool);
   void* block = real.allocate_raw(self, alignment, bytes, attributes);
   const record::AllocatorCall call = end_call(self);
   if (block == nullptr && bytes == 0) return block;
 
+  // Read only now, though it was there before: what is not in the cache is waited for outside the lock, and together.
+  const Annotation said = read_annotation(real);
   record::AllocEvent event;
   event.pool = pool;
   event.op = said.op;
@@ -82,8 +90,8 @@ void* allocate(const Library& real, void* self, size_t alignment, size_t bytes, 
   return block;
 }
 
-void deallocate(const Library& real, void* self, void* block) {
-  const std::uint8_t pool = block != nullptr ? pool_of(real, self) : record::kNoPool;
+void deallocate(const Library& real, record::Control& control, void* self, void* block) {
+  const std::uint8_t pool = block != nullptr ? known_pool(real, self) : record::kNoPool;
   if (pool == record::kNoPool) return real.deallocate_raw(self, block);
 
   record::FreeEvent event;
@@ -92,7 +100,7 @@ void deallocate(const Library& real, void* self, void* block) {
   // Before 2.19 no size is told inside the lock on a free; it is asked for while the block still exists.
   const bool told = frees_tell_sizes();
   if (!told) event.bytes = real.allocated_size(self, block);
-  begin_call(self, pool);
+  begin_call(control, self, pool);
   real.deallocate_raw(self, block);
   const record::AllocatorCall call = end_call(self);
   if (call.granted != 0) learn_frees_tell_sizes();
@@ -127,7 +135,7 @@ void on_mark_free(const Library& real, void* self, std::size_t chunk) {
 void on_trace_me(const Library& real, void* self, std::size_t length, const char* name, const void* block, std::int64_t requested,
                  std::int64_t granted) {
   record::AllocatorCall& call = t_state.call;
-  if (call.allocator == self && granted > 0 && call.totals != nullptr) {
+  if (call.allocator == self && granted > 0) {
     draw(self);
     call.granted = static_cast<std::uint64_t>(granted);
     // "MemoryAllocation" or "MemoryDeallocation".
@@ -168,28 +176,29 @@ Result nothing() {
 // ---- outside ----
 
 void* on_allocate_raw(const Library& real, void* self, size_t alignment, size_t bytes, const void* attributes) {
-  if (__builtin_expect(!record::active() || record::busy(), 0)) return real.allocate_raw(self, alignment, bytes, attributes);
-  return allocate(real, self, alignment, bytes, attributes);
+  record::Control* control = record::recording();
+  if (__builtin_expect(control == nullptr, 0)) return real.allocate_raw(self, alignment, bytes, attributes);
+  return allocate(real, *control, self, alignment, bytes, attributes);
 }
 
 void on_deallocate_raw(const Library& real, void* self, void* block) {
-  if (__builtin_expect(!record::active() || record::busy(), 0)) return real.deallocate_raw(self, block);
-  deallocate(real, self, block);
+  record::Control* control = record::recording();
+  if (__builtin_expect(control == nullptr, 0)) return real.deallocate_raw(self, block);
+  deallocate(real, *control, self, block);
 }
 
-void on_destroy(const Library& real, void* self) {
-  begin_call(self, record::find_pool(reinterpret_cast<std::uint64_t>(self)));
+// The regions that a dying allocator gives back are its own.
+void destroy_with(void (*destroy)(void*), void* self) {
+  const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(self));
+  record::Control* control = record::recording();
+  if (control != nullptr && pool != record::kNoPool) begin_call(*control, self, pool);
   forget(self);
-  real.destroy(self);
+  destroy(self);
   end_call(self);
 }
 
-void on_destroy_base(const Library& real, void* self) {
-  begin_call(self, record::find_pool(reinterpret_cast<std::uint64_t>(self)));
-  forget(self);
-  real.destroy_base(self);
-  end_call(self);
-}
+void on_destroy(const Library& real, void* self) { destroy_with(real.destroy, self); }
+void on_destroy_base(const Library& real, void* self) { destroy_with(real.destroy_base, self); }
 
 }  // namespace vramscope::capture::tensorflow
 

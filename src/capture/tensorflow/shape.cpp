@@ -105,9 +105,10 @@ std::uint32_t shape_id(const RawShape& raw) {
 }
 
 bool is_zero(const RawShape& raw) {
+  if (dimensions_of(raw) != 1) return false;
   std::uint32_t first = 0;
   memcpy(&first, raw.bytes, kind_of(raw) == k16 ? 2 : 4);
-  return dimensions_of(raw) == 1 && first == 0;
+  return first == 0;
 }
 
 }  // namespace vramscope::capture::tensorflow
