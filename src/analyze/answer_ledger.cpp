@@ -53,13 +53,15 @@ std::string framework_name(const Store& store, const Place& place) {
 
 }  // namespace
 
-Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
+Result<Ledger> Engine::ledger(std::string_view at_word, int place_index, std::string_view filter_text) const {
   const State& s = *state_;
   const Store& store = s.store;
   auto at = s.resolve(at_word, place_index);
   if (!at) return std::unexpected(at.error());
   auto where = s.place(place_index);
   if (!where) return std::unexpected(where.error());
+  auto filter = s.filter(filter_text, *at, place_index);
+  if (!filter) return std::unexpected(filter.error());
   const Place& place = **where;
   Ledger out;
   out.at = *at;
@@ -67,7 +69,7 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
   out.step = s.step_number(*at);
   out.place = place.name;
   Layout layout = layout_at(store, place, s.pools(place), *at);
-  Bytes regions = 0, live = 0, requested = 0;
+  Bytes regions = 0, live = 0, matching = 0, requested = 0;
   for (const HeldRegion& r : layout.regions) regions += r.bytes;
   std::vector<Bytes> category(kShown, 0);
   PoolSet pools = s.pools(place);
@@ -75,6 +77,8 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
     const Kind& kind = store.kind_of(alloc);
     if (kind.pool >= pools.size() || pools[kind.pool] == 0) return;
     live += kind.granted;
+    if (!filter->matches(alloc)) return;
+    matching += kind.granted;
     requested += std::min(kind.requested, kind.granted);
     category[static_cast<std::size_t>(shown(store.note_of(alloc).category()))] += kind.granted;
   });
@@ -132,14 +136,20 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
     held.note = "no region was recorded";
   }
   close(held);
-  LedgerLine asked{"live blocks", live, {{"requested", requested}, {"rounding and slack", live - requested}}, {}, {}};
+  std::string which = filter_text.empty() ? "live blocks" : "matching blocks";
+  LedgerLine asked{which, matching, {{"requested", requested}, {"rounding and slack", matching - requested}}, {}, {}};
   close(asked);
-  LedgerLine sorted{"live blocks by category", live, {}, {}, {}};
+  LedgerLine sorted{which + " by category", matching, {}, {}, {}};
   for (std::size_t c = 0; c < kShown; ++c)
     if (category[c] > 0 || c == static_cast<std::size_t>(Shown::unknown))
       sorted.parts.emplace_back(name_of(static_cast<Shown>(c)), category[c]);
   close(sorted);
   out.lines.push_back(std::move(held));
+  if (!filter_text.empty()) {
+    LedgerLine split{"live blocks", live, {{"matching blocks", matching}, {"other blocks", live - matching}}, {}, {}};
+    close(split);
+    out.lines.push_back(std::move(split));
+  }
   out.lines.push_back(std::move(asked));
   out.lines.push_back(std::move(sorted));
 
@@ -151,6 +161,10 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index) const {
     if (s.places[i].device < 0 && &s.places[i] != &place)
       out.host.push_back({s.places[i].name, live_at(*at, static_cast<int>(i)), {}, {}, {}});
 
+  if (!filter_text.empty()) {
+    out.sentence = fmt::format("{} of the {} that are live match '{}'.", format_size(matching), format_size(live), filter_text);
+    return out;
+  }
   std::string framework = framework_name(store, place);
   Bytes need = place.peak;
   bool took = regions > 2 * need && (out.card == 0 ? place.limit > 0 && regions * 10 >= place.limit * 9 : regions * 2 > out.card);

@@ -1,6 +1,7 @@
 // Why a request failed: every cause is tested by arithmetic on the recorded state, and says whether the request would have
 // fitted without it.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,11 +22,22 @@ using support::format_size;
 // The recorded state at a failure.
 struct Scene {
   Bytes requested = 0, live = 0, regions = 0, limit = 0, largest_hole = 0;
-  Bytes scratch = 0;  // workspaces and temporaries that are live
+  Bytes scratch = 0;               // workspaces and temporaries that are live
+  Bytes hole_without_scratch = 0;  // largest, if all of that were gone
   bool request_is_scratch = false;
-  Bytes card = 0, others = 0;  // 0 = not recorded
+  Bytes card = 0, others = 0;  // 0 = not recorded; for a host pool the machine's memory
   Bytes outside = 0;           // of the card: context, direct allocations of this process
-  bool growth_possible() const { return limit == 0 || requested <= limit - std::min(limit, regions); }
+  bool on_host = false;
+  const char* where() const { return on_host ? "machine" : "card"; }
+
+  // Of the card, what this pool could have: all but what others and the rest of this process hold.
+  Bytes mine() const { return card - std::min(card, outside + others); }
+  // The most that the pool could come to hold; where neither limit nor card is known, what it holds.
+  Bytes reach() const {
+    Bytes most = card == 0 ? limit : limit == 0 ? mine() : std::min(limit, mine());
+    return std::max(regions, most);
+  }
+  Bytes room() const { return reach() - regions; }  // that it may still take in one piece
 };
 
 std::string fits(Bytes live, Bytes requested, Bytes capacity) {
@@ -34,9 +46,9 @@ std::string fits(Bytes live, Bytes requested, Bytes capacity) {
 
 OomCause fragmentation_cause(const Scene& m) {
   OomCause out{"fragmentation", false, "unknown", 0, {}};
-  Bytes capacity = m.limit != 0 ? m.limit : m.regions;
+  Bytes capacity = m.reach();
   Bytes free = capacity - std::min(capacity, m.live);
-  Bytes room = m.limit - std::min(m.limit, m.regions);  // what the pool may still take in one piece
+  Bytes room = m.room();
   out.holds = free >= m.requested && m.largest_hole < m.requested && room < m.requested;
   out.would_fit = fits(m.live, m.requested, capacity);
   out.bytes = out.holds ? m.requested - std::max(m.largest_hole, room) : 0;
@@ -51,24 +63,25 @@ OomCause limit_cause(const Scene& m) {
     out.evidence = "the pool's limit is not known";
     return out;
   }
-  Bytes beyond = m.card > m.limit + m.outside + m.others ? m.card - m.limit - m.outside - m.others : 0;
+  Bytes beyond = m.mine() - std::min(m.mine(), m.limit);
   if (m.card == 0) {
-    out.evidence = fmt::format("the pool stops at {}; the size of the card was not recorded", format_size(m.limit));
+    out.evidence = fmt::format("the pool stops at {}; the size of the {} was not recorded", format_size(m.limit), m.where());
     return out;
   }
   // Without the limit the pool could take the rest of the card, as one more region.
   bool reached = m.regions + m.requested > m.limit;
-  out.would_fit = beyond + (m.limit - std::min(m.limit, m.regions)) >= m.requested ? "yes" : "no";
+  out.would_fit = m.mine() - std::min(m.mine(), m.regions) >= m.requested ? "yes" : "no";
   out.holds = reached && out.would_fit == "yes";
   out.bytes = beyond;
-  out.evidence = fmt::format("the pool stops at {}, {} of the card are beyond it", format_size(m.limit), format_size(beyond));
+  out.evidence =
+      fmt::format("the pool stops at {}, {} of the {} are beyond it", format_size(m.limit), format_size(beyond), m.where());
   return out;
 }
 
 OomCause other_process_cause(const Scene& m) {
   OomCause out{"other process", false, "unknown", m.others, {}};
-  if (m.card == 0) {
-    out.evidence = "no sample of the card was recorded";
+  if (m.card == 0 || m.on_host) {
+    out.evidence = m.on_host ? "what other programs hold of the machine is not recorded" : "no sample of the card was recorded";
     return out;
   }
   Bytes mine = m.regions + m.outside;
@@ -84,7 +97,7 @@ OomCause other_process_cause(const Scene& m) {
 
 OomCause leak_cause(const Scene& m, const Leaks& leaks) {
   OomCause out{"leak", leaks.verdict == "growing", "unknown", leaks.so_far, {}};
-  Bytes capacity = m.limit != 0 ? m.limit : m.regions;
+  Bytes capacity = m.reach();
   if (out.holds) {
     out.would_fit = fits(m.live - std::min(m.live, leaks.so_far), m.requested, capacity);
     out.evidence = fmt::format("{} a step since step {}, {} so far", format_size(static_cast<Bytes>(leaks.bytes_per_step)),
@@ -96,10 +109,36 @@ OomCause leak_cause(const Scene& m, const Leaks& leaks) {
   return out;
 }
 
+// The largest hole there would be without the blocks that `gone` names.
+template <typename Gone>
+Bytes largest_hole_without(const Store& store, const Layout& layout, Gone&& gone) {
+  Bytes largest = 0;
+  std::size_t b = 0;
+  while (b < layout.blocks.size()) {
+    std::uint32_t r = layout.blocks[b].second;
+    std::uint64_t cursor = layout.regions[r].address, end = cursor + layout.regions[r].bytes;
+    for (; b < layout.blocks.size() && layout.blocks[b].second == r; ++b) {
+      std::uint32_t alloc = layout.blocks[b].first;
+      if (gone(alloc)) continue;
+      largest = std::max(largest, store.address[alloc] - std::min(cursor, store.address[alloc]));
+      cursor = std::max(cursor, store.address[alloc] + store.kind_of(alloc).granted);
+    }
+    largest = std::max(largest, end - std::min(cursor, end));
+  }
+  for (const Hole& h : layout.holes) largest = std::max(largest, h.bytes);  // regions without any block
+  return largest;
+}
+
 OomCause spike_cause(const Scene& m) {
   OomCause out{"spike", false, "unknown", m.scratch + (m.request_is_scratch ? m.requested : 0), {}};
-  Bytes capacity = m.limit != 0 ? m.limit : m.regions;
-  out.would_fit = m.request_is_scratch ? "yes" : fits(m.live - std::min(m.live, m.scratch), m.requested, capacity);
+  Bytes capacity = m.reach();
+  Bytes room = m.room();
+  out.would_fit = m.request_is_scratch                                    ? "yes"
+                  : m.scratch == 0                                        ? "no"
+                  : std::max(m.hole_without_scratch, room) >= m.requested ? "yes"
+                  : fits(m.live - std::min(m.live, m.scratch), m.requested, capacity) == "no"
+                      ? "no"
+                      : "unknown";  // other blocks may lie between
   // A few bytes of scratch that come last are not why the memory is full.
   out.holds = out.bytes * 10 >= capacity && out.would_fit == "yes";
   out.evidence = m.request_is_scratch
@@ -110,7 +149,8 @@ OomCause spike_cause(const Scene& m) {
 
 OomCause too_big_cause(const Scene& m) {
   OomCause out{"too big", false, "unknown", 0, {}};
-  Bytes capacity = std::max(m.limit, m.card > m.outside + m.others ? m.card - m.outside - m.others : 0);
+  // Alone, and with a pool that may take everything.
+  Bytes capacity = m.card != 0 ? m.card - std::min(m.card, m.outside) : m.limit;
   if (capacity == 0) {
     out.evidence = "neither limit nor size of the card is known";
     return out;
@@ -135,9 +175,9 @@ std::string main_cause(const std::vector<OomCause>& causes) {
 
 std::string sentence_of(const OomEvent& e, const Scene& m) {
   std::string when = e.step > 0 ? fmt::format(" in step {}", e.step) : fmt::format(" at {}", support::format_duration(e.time_us));
-  Bytes capacity = m.limit != 0 ? m.limit : m.regions;
-  std::string free =
-      fmt::format("{} of the {} limit were free", format_size(capacity - std::min(capacity, m.live)), format_size(capacity));
+  Bytes capacity = m.reach();
+  std::string free = fmt::format("{} of the {} {} were free", format_size(capacity - std::min(capacity, m.live)),
+                                 format_size(capacity), capacity == m.limit ? "limit" : "that the pool could take");
   std::string what;
   if (e.verdict == "fragmentation")
     what = fmt::format("Fragmented, not too big: the largest piece was {}.", format_size(e.largest_free));
@@ -146,7 +186,7 @@ std::string sentence_of(const OomEvent& e, const Scene& m) {
   else if (e.verdict == "spike")
     what = "A temporary spike, not the model: without the scratch it would fit.";
   else if (e.verdict == "pool limit")
-    what = "The pool's own limit, not the card: there is room beyond it.";
+    what = fmt::format("The pool's own limit, not the {}: there is room beyond it.", m.where());
   else if (e.verdict == "other process")
     what = "Another process holds the room that is missing.";
   else if (e.verdict == "too big")
@@ -158,8 +198,11 @@ std::string sentence_of(const OomEvent& e, const Scene& m) {
 
 }  // namespace
 
-Ooms Engine::ooms() const {
+Ooms Engine::ooms() const { return ooms({}).value_or(Ooms{}); }
+
+Result<Ooms> Engine::ooms(std::string_view filter_text) const {
   const State& s = *state_;
+  if (auto filter = s.filter(filter_text); !filter) return std::unexpected(filter.error());
   const Store& store = s.store;
   Ooms out;
   for (const auto& o : store.ooms) {
@@ -202,7 +245,14 @@ Ooms Engine::ooms() const {
     for (const Hole& h : layout.holes) m.largest_hole = std::max(m.largest_hole, h.bytes);
     if (layout.regions.empty() && o.row.largest_free != trace::kNone) m.largest_hole = o.row.largest_free;
     m.scratch = autotune_share(store, pools, o.pos);
+    m.hole_without_scratch = largest_hole_without(store, layout, [&](std::uint32_t alloc) { return is_scratch(store, alloc); });
     m.request_is_scratch = shown(meaning.category) == Shown::temporaries || shown(meaning.category) == Shown::xla_temporaries;
+    m.on_host = place.device < 0;
+    if (m.on_host) {  // host memory: what the machine, or the container, has; others' share of it is not known
+      m.card = std::strtoull(setting(store, "host.memory_bytes").c_str(), nullptr, 10);
+      for (const auto& h : store.host_samples)
+        if (h.time_us <= o.time_us + 2'000'000) m.outside = h.row.rss - std::min(h.row.rss, m.live);
+    }
     for (const auto& d : store.device_samples) {
       if (d.row.device != place.device || d.time_us > o.time_us + 2'000'000) continue;
       m.card = d.row.total;
@@ -214,9 +264,9 @@ Ooms Engine::ooms() const {
     e.live = m.live;
     e.regions = m.regions;
     e.limit = m.limit;
-    Bytes capacity = m.limit != 0 ? m.limit : m.regions;
+    Bytes capacity = m.reach();
     e.free = capacity - std::min(capacity, m.live);
-    e.largest_free = std::max(m.largest_hole, m.limit - std::min(m.limit, m.regions));
+    e.largest_free = std::max(m.largest_hole, m.room());
     Leaks leaking;
     if (auto l = leaks(place_index)) leaking = std::move(*l);
     e.causes = {leak_cause(m, leaking), spike_cause(m),         fragmentation_cause(m),
@@ -229,6 +279,7 @@ Ooms Engine::ooms() const {
     live_request.at = fmt::format("moment:{}", o.pos);
     live_request.by = {By::category, By::layer, By::op};
     live_request.place = place_index;
+    live_request.where = filter_text;
     live_request.limit = 20;
     if (auto set = live(live_request)) e.live_set = std::move(set->groups);
     out.events.push_back(std::move(e));

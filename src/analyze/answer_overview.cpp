@@ -67,8 +67,9 @@ Overview Engine::overview() const {
   out.start_realtime_us = store.reader().start_realtime_us();
   out.duration_us = store.duration_us();
   out.events = store.events();
-  out.allocs = store.counts.allocs;
-  out.frees = store.counts.frees;
+  // A free that did not happen is a free and an allocation in the trace; neither counts.
+  out.allocs = store.counts.allocs - store.counts.given_again;
+  out.frees = store.counts.frees - std::min(store.counts.frees, store.counts.given_again);
   out.unmatched_frees = store.counts.unmatched_frees;
   out.damage = store.reader().damage().message;
   out.truncated = store.reader().damage().truncated;

@@ -65,8 +65,11 @@ std::string sentence_of(const Steps& out) {
 
 }  // namespace
 
-Steps Engine::steps(int place) const {
+Steps Engine::steps(int place) const { return steps(place, {}).value_or(Steps{}); }
+
+Result<Steps> Engine::steps(int place, std::string_view where) const {
   const Store& store = state_->store;
+  if (auto filter = state_->filter(where, kNever, place); !filter) return std::unexpected(filter.error());
   Steps out;
   constexpr const char* kSources[] = {"none", "told", "found"};
   out.source = kSources[std::min<std::uint64_t>(store.counts.steps_source, 2)];
@@ -78,8 +81,8 @@ Steps Engine::steps(int place) const {
     return out;
   }
   std::vector<StepMeasure> measures = state_->measures;
-  if (place >= 0 && place != state_->main) {
-    auto view = state_->total(place);
+  if ((place >= 0 && place != state_->main) || !where.empty()) {
+    auto view = state_->total(place, where);
     if (view) measures = measure_steps(store, *(*view)->grouper, (*view)->pyramid, state_->threads);
   }
   out.has_steady = state_->steady.has;
@@ -120,8 +123,11 @@ Steps Engine::steps(int place) const {
   return out;
 }
 
-std::vector<Phase> Engine::phases(int place_index) const {
+std::vector<Phase> Engine::phases(int place) const { return phases(place, {}).value_or(std::vector<Phase>{}); }
+
+Result<std::vector<Phase>> Engine::phases(int place_index, std::string_view where) const {
   const Store& store = state_->store;
+  if (auto filter = state_->filter(where, kNever, place_index); !filter) return std::unexpected(filter.error());
   std::vector<Phase> out;
   auto add = [&](std::string name, Moment begin, Moment end, std::uint64_t begin_us, std::uint64_t end_us) {
     Phase phase;
@@ -150,7 +156,7 @@ std::vector<Phase> Engine::phases(int place_index) const {
         std::ranges::none_of(out, [](const Phase& p) { return p.name == "build" || p.name == "import"; }))
       add("before training", 0, store.steps[start].begin, 0, store.steps[start].begin_us);
   }
-  auto view = state_->total(place_index);
+  auto view = state_->total(place_index, where);
   for (Phase& phase : out) {
     if (view) {
       Leaf peak = (*view)->pyramid.peak_between(store, *(*view)->grouper, phase.begin, phase.end);

@@ -37,7 +37,9 @@ class Engine {
   int main_place() const;                       // the device with the highest tensor-level peak; host only if there is no device
   std::vector<std::string> pool_names() const;  // index = pool id
   Steps steps(int place = -1) const;
+  Result<Steps> steps(int place, std::string_view where) const;  // of matching blocks; the steps stay the same
   std::vector<Phase> phases(int place = -1) const;
+  Result<std::vector<Phase>> phases(int place, std::string_view where) const;
   std::vector<Mark> marks(std::uint64_t t0_us, std::uint64_t t1_us,
                           std::string_view kind = {}) const;  // kind: schema word, empty = all but layers
   std::vector<Sample> samples() const;                        // device and host samples in order
@@ -60,11 +62,13 @@ class Engine {
   std::vector<Completion> complete(std::string_view text, std::size_t limit = 12) const;  // for the filter box
   Status check_filter(std::string_view where) const;
 
-  Result<Ledger> ledger(std::string_view at = "peak", int place = -1) const;
+  // A filter narrows the lines below the pool; card, process and pool know no blocks.
+  Result<Ledger> ledger(std::string_view at = "peak", int place = -1, std::string_view where = {}) const;
   Result<Layers> layers(std::string_view at = "steady", int place = -1, std::string_view where = {}) const;
   Result<Leaks> leaks(int place = -1, std::string_view where = {}) const;
   Result<Fragmentation> fragmentation(int place = -1, std::string_view where = {}) const;
   Ooms ooms() const;
+  Result<Ooms> ooms(std::string_view where) const;  // narrows what is shown as live, not the verdict
   Findings findings() const;
 
   struct State;  // inside analyze/ only
@@ -86,7 +90,8 @@ Result<std::vector<std::filesystem::path>> traces_in(const std::filesystem::path
 // Two or more runs, each at its own steady peak (its peak where there is no steady state), and all at the same place.
 Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std::string> names, std::string_view where = {});
 
-// Limits against a trace. `budget` is the text of the file (TOML subset, docs/guide/check.md); `baseline` may be NULL.
-Result<Check> check(const Engine& engine, std::string_view budget, const Engine* baseline);
+// Limits against a trace. `budget` is the text of the file (TOML or YAML, docs/guide/check.md); `baseline` may be NULL. A filter
+// narrows the limits on live bytes and growth to matching blocks.
+Result<Check> check(const Engine& engine, std::string_view budget, const Engine* baseline, std::string_view where = {});
 
 }  // namespace vramscope::analyze

@@ -4,13 +4,16 @@
 
 namespace vramscope::analyze {
 
+bool is_scratch(const Store& store, std::uint64_t alloc) {
+  auto category = store.note_of(alloc).category();
+  return category == trace::Category::workspace || category == trace::Category::temporary;
+}
+
 Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at) {
   Bytes sum = 0;
   for_each_live(store, at, [&](std::uint32_t alloc) {
     const Kind& kind = store.kind_of(alloc);
-    auto category = store.note_of(alloc).category();
-    bool scratch = category == trace::Category::workspace || category == trace::Category::temporary;
-    if (scratch && kind.pool < pools.size() && pools[kind.pool] != 0) sum += kind.granted;
+    if (is_scratch(store, alloc) && kind.pool < pools.size() && pools[kind.pool] != 0) sum += kind.granted;
   });
   return sum;
 }

@@ -7,7 +7,9 @@
 
 namespace vramscope::analyze {
 
-// Bytes of scratch (workspaces and temporaries) that are live at a moment.
+// A workspace or a temporary.
+bool is_scratch(const Store& store, std::uint64_t alloc);
+// Bytes of it that are live at a moment.
 Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at);
 
 }  // namespace vramscope::analyze

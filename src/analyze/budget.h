@@ -1,4 +1,5 @@
-// The budget file of `vramscope check`: a subset of TOML (tables, and keys with a number, a size or a text).
+// The budget file of `vramscope check`: a subset of TOML (tables, and keys with a number, a size or a text), or the same as YAML
+// (`key: value`, one level of indented tables).
 #pragma once
 
 #include <cstdint>

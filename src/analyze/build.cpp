@@ -6,6 +6,7 @@
 
 #include "analyze/attribute.h"
 #include "analyze/cells.h"
+#include "analyze/empty_regions.h"
 #include "analyze/lifetime.h"
 #include "analyze/places.h"
 #include "analyze/pyramid.h"
@@ -46,6 +47,7 @@ class Build {
     Pyramid pyramid = Pyramid::build(draft, grouper, threads_);
     std::vector<StepMeasure> measures = measure_steps(draft, grouper, pyramid, threads_);
     Steady steady = steady_state(draft, measures);
+    region_use_ = region_use(draft, threads_);
     std::vector<PlacePeak> peaks = measure_places(draft, places, steady.from, steady.to, threads_);
     tables_.counts.main_place = static_cast<std::uint64_t>(main + 1);
     tables_.counts.tags_unmatched = told.unmatched;
@@ -154,6 +156,7 @@ class Build {
     table(Section::totals, tables_.totals);
     table(Section::omitted, tables_.omitted);
     table(Section::steps, steps_.steps);
+    table(Section::region_use, region_use_);
     table(Section::step_measures, measures);
     table(Section::place_peaks, peaks);
     table(Section::tagged, tagged);
@@ -173,6 +176,7 @@ class Build {
   NameTable names_;
   StepsFound steps_;
   CellTable cells_;
+  std::vector<RegionUse> region_use_;
   std::vector<std::uint64_t> class_start_, name_offsets_;
   std::string name_bytes_;
 };

@@ -6,6 +6,7 @@
 #include "analyze/api.h"
 #include "analyze/budget.h"
 #include "analyze/filter.h"
+#include "analyze/state.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -15,14 +16,15 @@ using support::format_size;
 
 class Checker {
  public:
-  Checker(const Engine& engine, const Engine* baseline, Check& out) : engine_(engine), baseline_(baseline), out_(out) {}
+  Checker(const Engine& engine, const Engine* baseline, std::string_view where, Check& out)
+      : engine_(engine), baseline_(baseline), where_(where), out_(out) {}
 
   Status apply(const BudgetRule& rule) {
     out_.rules += 1;
     if (rule.table == "category" || rule.table == "layer") return at_peak(rule);
     if (rule.table == "baseline") return against_baseline(rule);
-    const Place* place = main_place(engine_);
-    if (place == nullptr) return fail("the trace holds no allocation: there is nothing to check");
+    auto place = measured(engine_);
+    if (!place) return std::unexpected(place.error());
     if (rule.key == "peak") return bytes(rule, place->peak, "the peak is");
     if (rule.key == "steady_peak")
       return place->steady ? bytes(rule, place->steady_peak, "the steady peak is") : fail(no_steady(rule));
@@ -39,8 +41,20 @@ class Checker {
   }
 
  private:
-  static const Place* main_place(const Engine& engine) {
-    return engine.main_place() < 0 ? nullptr : &engine.places()[static_cast<std::size_t>(engine.main_place())];
+  // The main place, with what matching blocks alone reach.
+  Result<Place> measured(const Engine& engine) const {
+    if (engine.main_place() < 0) return fail("the trace holds no allocation: there is nothing to check");
+    Place place = engine.places()[static_cast<std::size_t>(engine.main_place())];
+    if (where_.empty()) return place;
+    auto view = engine.state().total(-1, where_);
+    if (!view) return std::unexpected(view.error());
+    const Store& store = engine.state().store;
+    const Steady& steady = engine.state().steady;
+    const Pyramid& pyramid = (*view)->pyramid;
+    place.peak = pyramid.peak_between(store, *(*view)->grouper, 0, store.events()).high;
+    place.end = engine.state().live_at(**view, store.events());
+    if (steady.has) place.steady_peak = pyramid.peak_between(store, *(*view)->grouper, steady.from, steady.to).high;
+    return place;
   }
   static std::string no_steady(const BudgetRule& rule) {
     return fmt::format("budget line {}: the trace has no steady steps; record more steps or limit peak instead", rule.line);
@@ -72,7 +86,7 @@ class Checker {
   Status growth(const BudgetRule& rule) {
     auto limit = parse_size(rule.value);
     if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no size; write 1KiB", rule.line, rule.value));
-    auto leaks = engine_.leaks();
+    auto leaks = engine_.leaks(-1, where_);
     if (!leaks) return std::unexpected(leaks.error());
     // A budget is a promise: what cannot be told does not keep it.
     if (leaks->verdict == "cannot tell")
@@ -104,6 +118,7 @@ class Checker {
     LiveRequest request;
     request.at = "steady";
     request.where = fmt::format("{}:\"{}\"", rule.table, rule.key);
+    if (!where_.empty()) request.where += fmt::format(" and ({})", where_);
     auto live = engine_.live(request);
     if (!live) return fail(fmt::format("budget line {}: {}", rule.line, live.error().message));
     judge(rule, static_cast<double>(live->total), *limit,
@@ -114,8 +129,9 @@ class Checker {
 
   Status against_baseline(const BudgetRule& rule) {
     if (baseline_ == nullptr) return fail(fmt::format("budget line {}: [baseline] needs --baseline TRACE", rule.line));
-    const Place *mine = main_place(engine_), *theirs = main_place(*baseline_);
-    if (mine == nullptr || theirs == nullptr) return fail("a trace holds no allocation: there is nothing to compare");
+    auto mine = measured(engine_), theirs = measured(*baseline_);
+    if (!mine) return std::unexpected(mine.error());
+    if (!theirs) return fail(fmt::format("baseline: {}", theirs.error().message));
     std::string text = rule.value;
     bool percent = text.ends_with('%');
     auto tolerance = parse_size(percent ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text));
@@ -140,17 +156,18 @@ class Checker {
 
   const Engine& engine_;
   const Engine* baseline_;
+  std::string_view where_;
   Check& out_;
 };
 
 }  // namespace
 
-Result<Check> check(const Engine& engine, std::string_view budget, const Engine* baseline) {
+Result<Check> check(const Engine& engine, std::string_view budget, const Engine* baseline, std::string_view where) {
   auto rules = parse_budget(budget);
   if (!rules) return std::unexpected(rules.error());
   if (rules->empty()) return fail("the budget file holds no limit; write for example steady_peak = \"300MiB\"");
   Check out;
-  Checker checker(engine, baseline, out);
+  Checker checker(engine, baseline, where, out);
   for (const BudgetRule& rule : *rules)
     if (auto ok = checker.apply(rule); !ok) return std::unexpected(ok.error());
   if (out.violations.empty()) {

@@ -16,8 +16,7 @@ namespace {
 
 using support::format_size;
 
-// "dense_12/MatMul" of one process is "dense_2/MatMul" of another where Keras went on counting: names are matched as they are
-// first, and by their place in the model where they are not found.
+// Live bytes of each run at its instant, matched by name.
 std::vector<CompareRow> rows_by(std::span<const Engine* const> runs, By by, const std::vector<std::string>& at,
                                 std::string_view where, Status& status) {
   std::map<std::string, std::vector<std::optional<Bytes>>> sums;
@@ -128,6 +127,15 @@ Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std
   }
 
   const CompareSide &a = out.sides.front(), &b = out.sides.back();
+  if (!where.empty()) {
+    std::int64_t more = 0;
+    for (const CompareRow& row : out.categories) more += row.change;
+    out.sentence = more == 0
+                       ? fmt::format("{} and {} hold the same of what matches '{}'.", a.name, b.name, where)
+                       : fmt::format("{} holds {} {} than {} of what matches '{}'.", b.name,
+                                     format_size(static_cast<Bytes>(std::abs(more))), more > 0 ? "more" : "less", a.name, where);
+    return out;
+  }
   auto change = static_cast<std::int64_t>(b.steady_peak) - static_cast<std::int64_t>(a.steady_peak);
   if (change == 0) {
     out.sentence = fmt::format("{} and {} need the same: {}.", a.name, b.name, format_size(a.steady_peak));

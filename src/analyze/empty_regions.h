@@ -7,6 +7,9 @@
 
 namespace vramscope::analyze {
 
+// For each region that is held when the trace ends: when the last block left it. One pass over all blocks, for the index.
+std::vector<RegionUse> region_use(const Store& store, unsigned threads);
+
 // At the end of the trace, largest first; only those that held something earlier or that nothing ever used.
 std::vector<Region> empty_regions(const Engine::State& state, const Place& place);
 

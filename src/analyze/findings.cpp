@@ -1,7 +1,6 @@
 // Up to five sentences with a number, a cause and a remedy, ranked by the bytes that the remedy saves. The bytes are given only
 // where arithmetic on the recorded state gives them.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "analyze/facts.h"
 #include "analyze/lifetime.h"
 #include "analyze/state.h"
+#include "analyze/told.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -21,25 +21,6 @@ using support::format_size;
 
 constexpr std::size_t kMost = 5;
 constexpr Bytes kWorthwhile = 1u << 20;  // smaller sums are no finding
-
-std::string base_name(const std::string& path) {
-  return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
-}
-
-// The value of a member of a flat JSON object that our own Python side wrote.
-std::string json_field(std::string_view json, std::string_view name) {
-  std::size_t at = json.find(fmt::format("\"{}\":", name));
-  if (at == std::string_view::npos) return {};
-  at = json.find_first_not_of(' ', at + name.size() + 3);
-  if (at == std::string_view::npos) return {};
-  std::string out;
-  if (json[at] != '"') return std::string(json.substr(at, json.find_first_of(",}", at) - at));
-  for (++at; at < json.size() && json[at] != '"'; ++at) {
-    if (json[at] == '\\' && at + 1 < json.size()) ++at;
-    out += json[at];
-  }
-  return out;
-}
 
 class Finder {
  public:
@@ -157,43 +138,34 @@ class Finder {
     add(std::move(f));
   }
 
-  // What the Python side saw and allocations cannot show: settings called fact.KIND.KEY.
+  // What only the program itself can show.
   void told() {
     const Store& store = s_.store;
-    std::map<std::string, std::string> facts;
-    for (const auto& row : store.settings)
-      if (std::string_view key = store.text(row.row.key); key.starts_with("fact."))
-        facts[std::string(key)] = store.text(row.row.value);
-    Bytes baked = 0;
-    std::string baked_op;
-    for (const auto& [key, value] : facts) {
-      std::string line = fmt::format("{}:{}", base_name(json_field(value, "file")), json_field(value, "line"));
-      if (key.starts_with("fact.baked_constant.")) {
-        baked += std::strtoull(json_field(value, "bytes").c_str(), nullptr, 10);
-        baked_op = json_field(value, "op");
-      } else if (key.starts_with("fact.retrace.") && std::strtoull(json_field(value, "traces").c_str(), nullptr, 10) >= 5) {
+    for (const ToldFact& f : told_facts(store, "retrace"))
+      if (f.number("traces") >= 5)
         add({"retrace",
-             fmt::format("{} was traced {} times.", json_field(value, "function"), json_field(value, "traces")),
-             json_field(value, "reason"),
-             fmt::format("Pass tensors instead of Python values at {}, or set reduce_retracing=True.", line),
+             fmt::format("{} was traced {} times.", f.text("function"), f.text("traces")),
+             f.text("reason"),
+             fmt::format("Pass tensors instead of Python values at {}, or set reduce_retracing=True.", f.line()),
              {},
              "steps",
              "peak",
              ""});
-      } else if (key.starts_with("fact.persistent_tape.")) {
-        add({"persistent-tape",
-             fmt::format("The persistent tape at {} keeps its activations until it is deleted.", line),
-             "A persistent GradientTape frees nothing by itself.",
-             "del tape as soon as the last gradient is taken.",
-             {},
-             "peak",
-             "steady",
-             "category:activations"});
-      }
-    }
+    for (const ToldFact& f : told_facts(store, "persistent_tape"))
+      add({"persistent-tape",
+           fmt::format("The persistent tape at {} keeps its activations until it is deleted.", f.line()),
+           "A persistent GradientTape frees nothing by itself.",
+           "del tape as soon as the last gradient is taken.",
+           {},
+           "peak",
+           "steady",
+           "category:activations"});
+    Bytes baked = 0;
+    std::string op;
+    for (const ToldFact& f : told_facts(store, "baked_constant")) baked += f.number("bytes"), op = f.text("op");
     if (baked >= kWorthwhile)
       add({"baked-constant", fmt::format("{} of constants are baked into graphs.", format_size(baked)),
-           fmt::format("A NumPy array was used inside a tf.function ({}).", baked_op),
+           fmt::format("A NumPy array was used inside a tf.function ({}).", op),
            "Pass it as an argument or keep it in a tf.Variable.", baked, "peak", "steady", "category:constants"});
   }
 
@@ -221,8 +193,8 @@ class Finder {
     auto sum = [&](Shown c) { return category[static_cast<std::size_t>(c)]; };
     std::string at = place_.steady ? "steady" : "peak";
     if (wide >= kWorthwhile)
-      add({"float64", fmt::format("{} at the peak are float64.", format_size(wide)),
-           "Every one of these tensors takes twice the bytes of float32.", "Cast the input to float32.", wide / 2, "peak", at,
+      add({"float64", fmt::format("{} at the peak are float64.", format_size(wide)), wide_cause(),
+           "Make them float32 where they are made; a float64 input makes all that follows float64.", wide / 2, "peak", at,
            "dtype:float64"});
     else
       fine("No float64");
@@ -256,6 +228,15 @@ class Finder {
     if (known > 0)
       fine(fmt::format("Category known for {:.0f} %",
                        100.0 - 100.0 * static_cast<double>(sum(Shown::unknown)) / static_cast<double>(known)));
+  }
+
+  std::string wide_cause() const {
+    std::string out = "Every one of these tensors takes twice the bytes of float32.";
+    for (const ToldFact& f : told_facts(s_.store, "float64")) {
+      out += fmt::format(" One is {}, made at {}.", f.text("name"), f.line());
+      break;
+    }
+    return out;
   }
 
   const Engine& engine_;

@@ -52,6 +52,7 @@ enum class Section : std::uint32_t {
   cells,
   cell_counts,
   step_measures,
+  region_use,
 };
 
 // Identifies the trace that an index belongs to.

@@ -1,21 +1,21 @@
 // Does it grow, what grows, how fast, since when; or why that cannot be told.
 //
 // Evidence is identity first: blocks of one origin that are made in step after step and never come back. An origin whose blocks
-// do come back, later, must in addition show a trend that its own noise does not explain. Growth that slows down is no
-// verdict: it may end beyond the trace.
+// do come back, later, must in addition show a trend that its own noise does not explain. Where each step replaces a block by a
+// larger one, the sum of its origin must rise. Growth that slows down is no verdict: it may end beyond the trace.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "analyze/facts.h"
 #include "analyze/leak_origin.h"
-#include "analyze/lifetime.h"
+#include "analyze/replaced.h"
 #include "analyze/series.h"
 #include "analyze/state.h"
 #include "analyze/survivors.h"
+#include "analyze/told.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -91,6 +91,12 @@ StepWindow window_of(const Engine::State& s) {
   std::uint32_t kind = s.store.steps[s.steady.first].kind;
   for (std::size_t i = s.steady.first; i <= s.steady.last; ++i)
     if (s.store.steps[i].kind == kind) out.steps.push_back(i);
+  // A step that ran out of memory did not end: what it freed on the way out says nothing.
+  auto failed = [&](const StepRow& step) {
+    return std::ranges::any_of(s.store.ooms,
+                               [&](const auto& o) { return o.row.final && o.pos >= step.begin && o.pos < step.end; });
+  };
+  if (!out.steps.empty() && failed(s.store.steps[out.steps.back()])) out.steps.pop_back();
   return out;
 }
 
@@ -113,46 +119,6 @@ LeakRow row_of(const Store& store, const Origin& origin, const OriginVerdict& ve
   return row;
 }
 
-// Growth without survivors: each step replaces a block by a larger one. What is left after the steps then rises in nearly all
-// of them, which noise does not do.
-void add_replaced(Leaks& out, const Store& store, const Grouper& grouper, const StepWindow& window) {
-  std::size_t n = window.steps.size(), up = 0, down = 0;
-  std::vector<double> growth;
-  for (std::size_t i = 1; i < n; ++i) {
-    growth.push_back(static_cast<double>(out.left_after[i]) - static_cast<double>(out.left_after[i - 1]));
-    if (growth.back() > 0) ++up;
-    if (growth.back() < 0) ++down;
-  }
-  if (up < kFewestEvents + 4 || down * 20 > n || up * 10 < growth.size() * 9) return;
-  Trend slowing = trend_of(growth);
-  if (slowing.t < kSlowing && slowing.end < 0.9 * slowing.start) return;
-  // Who is larger at the end than at the start.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, std::uint64_t>> change;  // op, line -> bytes, an example
-  auto count = [&](std::size_t step, double sign) {
-    for_each_live(store, store.steps[step].end, [&](std::uint32_t alloc) {
-      if (grouper.of(alloc) == kOut) return;
-      const Kind& kind = store.kind_of(alloc);
-      auto& [bytes, example] = change[{static_cast<std::uint32_t>(store.site_of(kind).op), kind.line}];
-      bytes += sign * static_cast<double>(kind.granted);
-      if (sign > 0) example = alloc;
-    });
-  };
-  count(window.steps.front(), -1);
-  count(window.steps.back(), 1);
-  auto most = std::ranges::max_element(change, {}, [](const auto& c) { return c.second.first; });
-  if (most == change.end() || most->second.first <= 0) return;
-  Origin origin;
-  origin.example = most->second.second;
-  origin.kept_bytes = static_cast<Bytes>(most->second.first);
-  origin.kept_blocks = 1;
-  origin.largest = store.kind_of(origin.example).granted;
-  origin.oldest = {origin.example};
-  OriginVerdict verdict;
-  verdict.rate = mean_interval(growth);
-  out.rows.push_back(row_of(store, origin, verdict, window));
-  out.so_far += origin.kept_bytes;
-}
-
 void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::size_t slowing, std::size_t noisy, double kept) {
   std::size_t n = window.steps.size();
   if (slowing > 0) {
@@ -173,6 +139,18 @@ void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::siz
   } else {
     out.verdict = "not growing";
   }
+}
+
+// Python knows the list or dictionary that grows.
+std::string advice_of(const Leaks& out, const Store& store) {
+  const std::string& line = out.rows[0].line;
+  auto held = told_facts(store, "held_tensors");
+  auto most = std::ranges::max_element(held, {}, [](const ToldFact& f) { return f.number("bytes"); });
+  if (most != held.end())
+    return fmt::format("{} holds {} tensors, put there at {}: keep a number or a copy on the host, not the tensor",
+                       most->text("name"), most->text("count"), most->line());
+  return line.empty() ? "find what keeps a reference to these blocks from step to step"
+                      : fmt::format("keep a number or a copy on the host at {}, not the tensor", line);
 }
 
 std::string sentence_of(const Leaks& out, const Engine::State& s, const StepWindow& window) {
@@ -223,7 +201,7 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   bool is_main = place_index < 0 || place_index == s.main;
   std::vector<StepMeasure> measures = s.measures;
   if (!is_main || !where.empty()) {
-    auto view = s.view(place_index, By::category, where, 1);
+    auto view = s.total(place_index, where);
     if (!view) return std::unexpected(view.error());
     measures = measure_steps(store, *(*view)->grouper, (*view)->pyramid, s.threads);
   }
@@ -238,14 +216,19 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   double few_bytes = 0;
   std::vector<double> growth(n, 0);
   std::size_t first = n, wait = 1;
+  std::vector<std::uint64_t> found;  // keys of the origins that grow
+  auto add = [&](const Origin& o, const OriginVerdict& v) -> LeakRow& {
+    first = std::min(first, v.first);
+    wait = std::max(wait, 1 + (o.freed_blocks > 0 ? o.longest_freed : 0));
+    for (std::size_t i = 0; i < n; ++i) growth[i] += o.kept[i];
+    out.so_far += o.kept_bytes;
+    return out.rows.emplace_back(row_of(store, o, v, window));
+  };
   for (const Origin& o : origins) {
     OriginVerdict v = judge(o, n);
     if (v.state == OriginVerdict::growing) {
-      out.rows.push_back(row_of(store, o, v, window));
-      first = std::min(first, v.first);
-      wait = std::max(wait, 1 + (o.freed_blocks > 0 ? o.longest_freed : 0));
-      for (std::size_t i = 0; i < n; ++i) growth[i] += o.kept[i];
-      out.so_far += o.kept_bytes;
+      add(o, v);
+      found.push_back(o.key);
       continue;
     }
     if (v.state == OriginVerdict::slowing) ++slowing;
@@ -263,16 +246,16 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
     }
   }
   if (OriginVerdict v = judge(rest, n); v.state == OriginVerdict::growing && rest.kept_blocks > 0) {
-    LeakRow row = row_of(store, rest, v, window);
+    LeakRow& row = add(rest, v);
     row.op = "many origins, each of them rarely";
     row.line.clear();
-    out.rows.push_back(std::move(row));
-    first = std::min(first, v.first);
-    for (std::size_t i = 0; i < n; ++i) growth[i] += rest.kept[i];
-    out.so_far += rest.kept_bytes;
   }
-  if (out.rows.empty() && slowing == 0) add_replaced(out, store, grouper, window);
-  if (out.rows.size() == 1 && first == n) first = 0;
+  for (const Origin& o : replaced(store, grouper, window)) {
+    if (std::ranges::find(found, o.key) != found.end()) continue;
+    OriginVerdict v = judge(o, n);
+    if (v.state == OriginVerdict::slowing) ++slowing;
+    if (v.state == OriginVerdict::growing) add(o, v);
+  }
   std::ranges::stable_sort(out.rows, [](const LeakRow& a, const LeakRow& b) { return a.bytes_per_step > b.bytes_per_step; });
   if (out.rows.empty()) {
     say_why_not(out, window, few, slowing, noisy, few_bytes);
@@ -293,9 +276,7 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   }
   if ((*place)->limit > (*place)->peak && out.bytes_per_step >= 1)
     out.steps_to_full = static_cast<double>((*place)->limit - (*place)->peak) / out.bytes_per_step;
-  out.advice = out.rows[0].line.empty()
-                   ? "find what keeps a reference to these blocks from step to step"
-                   : fmt::format("keep a number or a copy on the host at {}, not the tensor", out.rows[0].line);
+  out.advice = advice_of(out, store);
   out.sentence = sentence_of(out, s, window);
   return out;
 }

@@ -87,8 +87,11 @@ void set_ticks(const trace::Chunk& chunk, std::span<std::uint32_t> tick, ChunkRo
   }
 }
 
+constexpr std::uint64_t kGivenAgain = 8;  // bit of a site's flags: the free before it did not happen
+
 struct Shared {
   const Columns& columns;
+  const trace::Dictionaries& words;
   KindTable kinds;
 };
 
@@ -123,6 +126,7 @@ void read_chunk(const trace::Chunk& chunk, Shared& shared, KindTable::Cache& cac
         c.note[id] = static_cast<std::uint32_t>(chunk.thread[i]);
         ref = static_cast<std::uint32_t>(id << 1);
         out.counts.allocs += 1;
+        if (site < shared.words.sites.size() && (shared.words.sites[site].flags & kGivenAgain) != 0) out.counts.given_again += 1;
         break;
       }
       case trace::EventKind::free_: {
@@ -188,7 +192,7 @@ void join(std::vector<T>& to, std::vector<T>& from) {
 
 Tables scan(const trace::Reader& reader, const Columns& columns, unsigned threads) {
   const trace::Dictionaries& words = reader.dictionaries();
-  Shared shared{columns, KindTable(words)};
+  Shared shared{columns, words, KindTable(words)};
   // A block lives until its free is seen, and an allocation in an unreadable chunk was never born.
   std::memset(columns.death.data(), 0xff, columns.death.size_bytes());
   std::memset(columns.birth.data(), 0xff, columns.birth.size_bytes());
@@ -223,6 +227,7 @@ Tables scan(const trace::Reader& reader, const Columns& columns, unsigned thread
     Tables& t = piece.tables;
     out.counts.allocs += t.counts.allocs;
     out.counts.frees += t.counts.frees;
+    out.counts.given_again += t.counts.given_again;
     out.counts.unmatched_frees += t.counts.unmatched_frees;
     join(out.regions, t.regions);
     join(out.marks, t.marks);

@@ -7,8 +7,12 @@
 namespace vramscope::analyze {
 namespace {
 
-// How much less a correlated series tells than an independent one of the same length: variance of its mean, relative.
-double inflation(std::span<const double> residual) {
+constexpr double kIntervalCaution = 0.4;  // so that 95 % intervals cover 95 % of the truths, neither fewer nor more
+constexpr double kTrendCaution = 0.6;     // a trend seen where there is none is worse than one overlooked
+
+// How much less a correlated series tells than an independent one of the same length: variance of its mean, relative. The
+// correlation is known only roughly; `caution` is by how many of its standard errors it is taken to be higher.
+double inflation(std::span<const double> residual, double caution) {
   auto n = static_cast<double>(residual.size());
   double sum = 0, lag = 0;
   for (std::size_t i = 0; i < residual.size(); ++i) {
@@ -17,8 +21,8 @@ double inflation(std::span<const double> residual) {
   }
   if (sum <= 0) return 1;
   double r = lag / sum;
-  double phi = r + (1 + 3 * std::max(r, 0.0)) / n;           // Kendall's correction of the small-sample bias
-  phi += 0.6 * std::sqrt(std::max(0.0, 1 - phi * phi) / n);  // err towards more correlation
+  double phi = r + (1 + 3 * std::max(r, 0.0)) / n;  // Kendall's correction of the small-sample bias
+  phi += caution * std::sqrt(std::max(0.0, 1 - phi * phi) / n);
   phi = std::clamp(phi, 0.0, 0.97);
   return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, n)) / (n * (1 - phi) * (1 - phi));
 }
@@ -45,7 +49,7 @@ Interval mean_interval(std::span<const double> series) {
     sum += residual.back() * residual.back();
   }
   if (sum <= 1e-9 * out.value * out.value) return out;  // the same in every step
-  double f = std::min(inflation(residual), n * 0.9);
+  double f = std::min(inflation(residual, kIntervalCaution), n * 0.9);
   double variance = sum / (n - 1) / (1 - (f - 1) / n);  // neighbours that move together hide part of the spread
   double half = t_quantile(std::max(n / f, 2.0) - 1) * std::sqrt(variance * f / n);
   out.low = out.value - half;
@@ -74,7 +78,7 @@ Trend trend_of(std::span<const double> series) {
     residual.push_back(series[i] - mean - out.slope * (static_cast<double>(i) - mean_x));
     sum += residual.back() * residual.back();
   }
-  double error = std::sqrt(sum / std::max(1.0, n - 2) * inflation(residual) / sxx);
+  double error = std::sqrt(sum / std::max(1.0, n - 2) * inflation(residual, kTrendCaution) / sxx);
   double scale = std::abs(out.slope) * 1e-9 + 1e-12;
   out.t = out.slope / std::max(error, scale);
   return out;

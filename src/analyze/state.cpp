@@ -57,9 +57,9 @@ Result<std::shared_ptr<const View>> Engine::State::view(int place_index, By by, 
   return fresh;
 }
 
-Result<std::shared_ptr<const View>> Engine::State::total(int place_index) const {
-  if ((place_index < 0 || place_index == main) && main_view) return main_view;
-  return view(place_index, By::category, {}, 1);
+Result<std::shared_ptr<const View>> Engine::State::total(int place_index, std::string_view where) const {
+  if ((place_index < 0 || place_index == main) && main_view && where.empty()) return main_view;
+  return view(place_index, By::category, where, 1);
 }
 
 Bytes Engine::State::live_at(const View& v, Moment at) const {

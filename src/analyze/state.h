@@ -42,7 +42,7 @@ struct Engine::State {
   // Built on first use, then kept.
   Result<std::shared_ptr<const View>> view(int place, By by, std::string_view where, std::size_t bands) const;
   // Totals of a place without a grouping.
-  Result<std::shared_ptr<const View>> total(int place) const;
+  Result<std::shared_ptr<const View>> total(int place, std::string_view where = {}) const;
   Bytes live_at(const View& view, Moment at) const;
   Result<Moment> resolve(std::string_view instant, int place) const;
   std::int64_t step_number(Moment at) const;  // of the training step that holds the moment, 0 = none

@@ -45,6 +45,7 @@ Store::Store(IndexFile index, trace::Reader reader) : index_(std::move(index)), 
   totals = f.get<Stamped<trace::Totals>>(Section::totals);
   omitted = f.get<Stamped<trace::Omitted>>(Section::omitted);
   steps = f.get<StepRow>(Section::steps);
+  region_use = f.get<RegionUse>(Section::region_use);
   cells = f.get<Cell>(Section::cells);
   cell_counts = f.get<std::uint32_t>(Section::cell_counts);
   tagged = f.get<TaggedRow>(Section::tagged);

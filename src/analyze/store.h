@@ -102,11 +102,16 @@ struct Cell {
   std::uint32_t kind = 0, note = 0;
   std::uint32_t example = 0;  // its first allocation
 };
-inline constexpr std::uint64_t kCellBlock = 1u << 20;
+inline constexpr std::uint64_t kCellBlock = 1u << 17;
+
+// A region that is held when the trace ends, and after which event a block left it last (0 = never).
+struct RegionUse {
+  std::uint64_t address = 0, left = 0;
+};
 
 // Numbers that fit nowhere else.
 struct Counts {
-  std::uint64_t events = 0, allocs = 0, frees = 0, unmatched_frees = 0, lost_chunks = 0, tags_unmatched = 0;
+  std::uint64_t events = 0, allocs = 0, frees = 0, unmatched_frees = 0, given_again = 0, lost_chunks = 0, tags_unmatched = 0;
   std::uint64_t steps_source = 0;  // 0 none, 1 told, 2 found
   std::uint64_t steps_reason = 0;  // names(): why none
   std::uint64_t main_place = 0;
@@ -163,6 +168,7 @@ class Store {
   std::span<const Stamped<trace::Totals>> totals;
   std::span<const Stamped<trace::Omitted>> omitted;
   std::span<const StepRow> steps;
+  std::span<const RegionUse> region_use;  // by address
   std::span<const Cell> cells;
   std::span<const std::uint32_t> cell_counts;  // [block][cell]: allocations before the block
   std::span<const TaggedRow> tagged;           // by allocation

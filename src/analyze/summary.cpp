@@ -23,6 +23,10 @@ std::optional<int> as_int(const std::map<std::string, std::string>& settings, co
   return value;
 }
 
+// Bits of a site's flags.
+constexpr std::uint64_t kImported = 4;    // counted by the process that made it
+constexpr std::uint64_t kGivenAgain = 8;  // the free before it did not happen: neither of the two counts
+
 // Running state of one pool.
 struct PoolState {
   PoolSummary row;
@@ -146,8 +150,12 @@ class Pass {
     DriverSummary& all = out_.driver;
     OwnerSummary& owner = all.by_owner[text(where.owner)];
     if (born) {
-      ++all.allocs;
-      ++owner.allocs;
+      if ((where.flags & kGivenAgain) != 0) {
+        all.frees -= std::min<std::uint64_t>(all.frees, 1);
+      } else {
+        ++all.allocs;
+        ++owner.allocs;
+      }
       all.peak_bytes = std::max(all.peak_bytes, all.live_bytes += granted);
       owner.peak_bytes = std::max(owner.peak_bytes, owner.live_bytes += granted);
     } else {
@@ -158,14 +166,16 @@ class Pass {
   }
 
   void alloc(const trace::Alloc& event) {
-    constexpr std::uint64_t kImported = 4;
     const trace::Site* where = site(event.site);
     const bool imported = where != nullptr && (where->flags & kImported) != 0;
     blocks_.push_back({event.site, imported ? 0 : event.granted});
     PoolState* state = where != nullptr ? pool(where->pool) : nullptr;
     if (state == nullptr) return;
     const std::uint64_t granted = blocks_.back().granted;
-    ++state->row.allocs;
+    if ((where->flags & kGivenAgain) != 0)
+      state->row.frees -= std::min<std::uint64_t>(state->row.frees, 1);
+    else
+      ++state->row.allocs;
     state->live += granted;
     state->requested += imported ? 0 : where->requested;
     state->row.peak_bytes = std::max(state->row.peak_bytes, state->live);
@@ -185,7 +195,7 @@ class Pass {
     if (state == nullptr) return;
     ++state->row.frees;
     state->live -= std::min(state->live, block.granted);
-    state->requested -= std::min(state->requested, (where->flags & 4) != 0 ? 0 : where->requested);
+    state->requested -= std::min(state->requested, (where->flags & kImported) != 0 ? 0 : where->requested);
     count_driver(*where, *state, block.granted, false);
   }
 

@@ -20,23 +20,28 @@ std::size_t StepWindow::of(const Store& store, std::uint64_t pos) const {
   return it == steps.begin() ? steps.size() : static_cast<std::size_t>(it - steps.begin()) - 1;
 }
 
+std::uint64_t origin_key(const Store& store, std::uint64_t alloc) {
+  const trace::Site& site = store.site_of(store.kind_of(alloc));
+  std::uint64_t key = static_cast<std::uint64_t>(site.op) * 0x9e3779b97f4a7c15ULL;
+  key ^= (static_cast<std::uint64_t>(site.stack) + 1) * 0xc2b2ae3d27d4eb4fULL;
+  key ^= (static_cast<std::uint64_t>(site.region) + 1) * 0x165667b19e3779f9ULL;
+  return key ^ (static_cast<std::uint64_t>(store.note_of(alloc).layer()) + 1) * 0xd6e8feb86659fd93ULL;
+}
+
+std::vector<std::uint64_t> step_ends(const Store& store, const StepWindow& window) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t w = 1; w < window.steps.size(); ++w) out.push_back(store.steps[window.steps[w]].begin);
+  if (!window.steps.empty()) out.push_back(std::min<std::uint64_t>(store.steps[window.steps.back()].end, store.events()));
+  return out;
+}
+
 std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const StepWindow& window) {
   std::vector<Origin> out;
   std::size_t n = window.steps.size();
   if (n == 0) return out;
-  tsl::robin_map<std::uint64_t, std::size_t, Mix> index;  // by site without its size, and layer
-  auto origin_key = [&](std::uint64_t alloc) {
-    const Kind& kind = store.kind_of(alloc);
-    const trace::Site& site = store.site_of(kind);
-    std::uint64_t key = static_cast<std::uint64_t>(site.op) * 0x9e3779b97f4a7c15ULL;
-    key ^= (static_cast<std::uint64_t>(site.stack) + 1) * 0xc2b2ae3d27d4eb4fULL;
-    key ^= (static_cast<std::uint64_t>(site.region) + 1) * 0x165667b19e3779f9ULL;
-    return key ^ (static_cast<std::uint64_t>(store.note_of(alloc).layer()) + 1) * 0xd6e8feb86659fd93ULL;
-  };
-  // By window step: where the next one begins. What lives when the last one ends counts as kept: at exit a program frees all.
-  std::vector<std::uint64_t> step_end;
-  std::uint64_t horizon = std::min<std::uint64_t>(store.steps[window.steps.back()].end, store.events());
-  for (std::size_t w = 0; w < n; ++w) step_end.push_back(w + 1 < n ? store.steps[window.steps[w + 1]].begin : horizon);
+  tsl::robin_map<std::uint64_t, std::size_t, Mix> index;  // by origin
+  std::vector<std::uint64_t> step_end = step_ends(store, window);
+  std::uint64_t horizon = step_end.back();
   std::uint64_t begin = store.steps[window.steps.front()].begin, shortest = ~std::uint64_t{0};
   for (std::size_t w = 1; w < n; ++w) shortest = std::min(shortest, step_end[w] - step_end[w - 1]);
   // Most blocks die in their step or in the next one; they say nothing about growth. Whoever outlives the next step lives longer
@@ -58,9 +63,11 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
     if (w == n) break;
     if (death < step_end[std::min(w + 1, n - 1)]) continue;
     if (grouper.of(a) == kOut) continue;
-    auto [it, fresh] = index.try_emplace(origin_key(a), out.size());
+    std::uint64_t key = origin_key(store, a);
+    auto [it, fresh] = index.try_emplace(key, out.size());
     if (fresh) {
       out.emplace_back();
+      out.back().key = key;
       out.back().example = a;
       out.back().kept.assign(n, 0);
       out.back().level.assign(n, 0);

@@ -19,6 +19,7 @@ struct StepWindow {
 
 // Blocks of one origin (op, layer, line, stack) that were born in the window and were still live when the following step ended.
 struct Origin {
+  std::uint64_t key = 0;      // origin_key() of its blocks
   std::uint64_t example = 0;  // its first block that is still live then, or its first block
   std::vector<double> kept;   // by window step: bytes born in it that are live when the last one ends
   std::uint64_t kept_blocks = 0, freed_blocks = 0;
@@ -27,6 +28,12 @@ struct Origin {
   std::vector<double> level;          // by window step: live bytes of this origin after it
   std::vector<std::uint64_t> oldest;  // up to five still live, oldest first
 };
+
+// The same for all blocks that one place of the program made, whatever their size.
+std::uint64_t origin_key(const Store& store, std::uint64_t alloc);
+
+// By window step: where the next one begins. What lives when the last one ends counts as kept: at exit a program frees all.
+std::vector<std::uint64_t> step_ends(const Store& store, const StepWindow& window);
 
 std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const StepWindow& window);
 

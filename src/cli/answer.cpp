@@ -1,8 +1,6 @@
 #include "cli/answer.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +12,9 @@
 
 namespace vramscope::cli {
 
-void AnswerOptions::declare(Arguments& arguments, bool with_where) {
+void AnswerOptions::declare(Arguments& arguments) {
   arguments.operand("trace", trace, "a .vram file, or the folder of a run");
-  if (with_where) arguments.text("--where", where, "only blocks that match, e.g. 'layer:conv2d_1 and size>1MiB'", "FILTER");
+  arguments.text("--where", where, "only blocks that match, e.g. 'layer:conv2d_1 and size>1MiB'", "FILTER");
   arguments.text("--place", place, "device or kind of memory: its name or number, e.g. 'GPU 0', host", "PLACE");
   arguments.count("-n,--rows", rows, "rows of a table (0 = all)");
   arguments.flag("--json", json, "for programs: exact bytes");
@@ -60,32 +58,23 @@ Result<int> answer_each(const AnswerOptions& options,
   return 0;
 }
 
-namespace {
-
-std::size_t terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return std::min<std::size_t>(size.ws_col, 120);
-  return 0;  // not a terminal: lines are not wrapped
-}
-
-}  // namespace
-
-std::string headline(const std::string& sentence) {
+std::string headline(const std::string& sentence, bool alarm) {
   bool colour = wants_colour(stdout);
+  auto strong = [&](const std::string& text) { return bold(alarm ? painted(text, kSignalColour) : text, colour); };
   std::size_t width = terminal_width();
   std::string out, line;
-  if (width == 0) return bold(sentence, colour) + "\n";
+  if (width == 0) return strong(sentence) + "\n";
   for (std::size_t at = 0; at < sentence.size();) {
     std::size_t space = std::min(sentence.find(' ', at), sentence.size());
     std::string word = sentence.substr(at, space - at);
     if (!line.empty() && line.size() + 1 + word.size() > width) {
-      out += bold(line, colour) + "\n";
+      out += strong(line) + "\n";
       line.clear();
     }
     line += (line.empty() ? "" : " ") + word;
     at = space + 1;
   }
-  return out + bold(line, colour) + "\n";
+  return out + strong(line) + "\n";
 }
 
 std::string to_do(const std::string& advice) {

@@ -19,7 +19,7 @@ struct AnswerOptions {
   bool json = false;
   bool ascii = false;
 
-  void declare(Arguments& arguments, bool with_where = true);
+  void declare(Arguments& arguments);
   // Index for the engine's calls, or an error that lists the places.
   Result<int> place_of(const analyze::Engine& engine) const;
 };
@@ -33,8 +33,8 @@ struct Answer {
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask);
 
-// First line of an answer: bold, wrapped at the terminal's width.
-std::string headline(const std::string& sentence);
+// First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.
+std::string headline(const std::string& sentence, bool alarm = false);
 // "To do  <remedy>", empty for an empty remedy.
 std::string to_do(const std::string& advice);
 // Figure in the unit of the table's head.

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/colour.h"
 #include "cli/help.h"
 #include "cli/ranks.h"
 #include "cli/verb.h"
@@ -118,6 +119,11 @@ int run_program(int argc, char** argv) {
           ->add_option_function<std::int64_t>(
               "--rank", [](const std::int64_t& rank) { choose_rank(rank); }, "of a run with several ranks, this one")
           ->type_name("NUMBER");
+    if (!candidate.arguments->has_command())
+      candidate.app
+          ->add_option_function<std::string>("--color", choose_colour, "colours: a terminal gets them, unless NO_COLOR is set")
+          ->check(CLI::IsMember({"never", "auto", "always"}))
+          ->type_name("never|auto|always");
     candidates.push_back(std::move(candidate));
   }
   std::vector<std::string> after_dashes;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/colour.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -29,7 +30,8 @@ std::vector<std::uint64_t> reduce(const std::vector<std::uint64_t>& values, std:
 
 }  // namespace
 
-std::string plot(const std::vector<std::uint64_t>& values, const std::string& left, const std::string& right, bool ascii) {
+std::string plot(const std::vector<std::uint64_t>& values, const std::string& left, const std::string& right, bool ascii,
+                 const std::string& category) {
   if (values.size() < 2) return {};
   std::uint64_t high = *std::ranges::max_element(values), low = *std::ranges::min_element(values);
   if (high == 0) return {};
@@ -50,9 +52,10 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
     else if (row == row_of(low))
       label = support::format_in(low, 1u << 20);
     out += fmt::format("  {:>12} │", label);
+    std::string dots_of_row;
     for (std::size_t c = 0; c < kWidth; ++c) {
       if (ascii) {
-        out += level[c] > kHeight - 1 - row ? '#' : '.';
+        dots_of_row += level[c] > kHeight - 1 - row ? '#' : '.';
         continue;
       }
       constexpr unsigned kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -60,9 +63,9 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
       for (std::size_t y = 0; y < 4; ++y)
         for (std::size_t x = 0; x < 2; ++x)
           if (level[c * 2 + x] > rows - 1 - (row * 4 + y)) dots |= kDots[y][x];
-      append_utf8(out, 0x2800 + dots);
+      append_utf8(dots_of_row, 0x2800 + dots);
     }
-    out += "\n";
+    out += (category.empty() ? dots_of_row : in_category(category, dots_of_row)) + "\n";
   }
   std::size_t gap = kWidth > left.size() + right.size() ? kWidth - left.size() - right.size() : 1;
   return out + fmt::format("  {:>12} └{}{}{}\n", "0", left, std::string(gap, ' '), right);
@@ -78,6 +81,28 @@ std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t width, bool
   for (std::size_t i = 0; i < eighths / 8; ++i) append_utf8(out, 0x2588);
   if (eighths % 8 != 0) append_utf8(out, 0x2590 - static_cast<unsigned>(eighths % 8));
   return out;
+}
+
+std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>>& parts, std::size_t width) {
+  if (!wants_colour(stdout)) return {};
+  std::uint64_t whole = 0, before = 0;
+  for (const auto& [name, bytes] : parts) whole += bytes;
+  if (whole == 0) return {};
+  auto column = [&](std::uint64_t bytes) {
+    return static_cast<std::size_t>(static_cast<double>(bytes) / static_cast<double>(whole) * static_cast<double>(width) + 0.5);
+  };
+  std::string out = "  ", legend = " ";
+  for (const auto& [name, bytes] : parts) {
+    std::string blocks;
+    for (std::size_t c = column(before); c < column(before + bytes); ++c) append_utf8(blocks, 0x2588);
+    before += bytes;
+    out += in_category(name, blocks);
+    std::string square;
+    append_utf8(square, 0x25a0);
+    legend += fmt::format(" {} {} {} ", in_category(name, square), name, support::format_in(bytes, 1u << 20));
+  }
+  legend.erase(legend.find_last_not_of(' ') + 1);
+  return out + "\n" + legend + "\n";
 }
 
 }  // namespace vramscope::cli

@@ -11,25 +11,27 @@ namespace vramscope::cli {
 
 namespace {
 
-analyze::Live by_category(const analyze::Engine& engine) {
+analyze::Live by_category(const analyze::Engine& engine, const std::string& where) {
   analyze::LiveRequest request;
   request.at = "steady";
+  request.where = where;
   auto live = engine.live(request);
   return live ? std::move(*live) : analyze::Live{};
 }
 
 }  // namespace
 
-std::string summary_answers_text(const analyze::Engine& engine) {
+std::string summary_answers_text(const analyze::Engine& engine, const std::string& where) {
   if (engine.main_place() < 0) return {};
   bool colour = wants_colour(stdout);
   std::string out = fmt::format("\n  {}\n", engine.overview().sentence);
-  out += fmt::format("  {}\n", engine.steps().sentence);
-  analyze::Live live = by_category(engine);
+  analyze::Steps steps = engine.steps(-1, where).value_or(analyze::Steps{});
+  out += fmt::format("  {}\n", steps.sentence);
+  analyze::Live live = by_category(engine, where);
   std::string parts;
   for (const analyze::Group& g : live.groups)
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", g.keys[0], support::format_size(g.bytes));
-  if (!parts.empty()) out += fmt::format("  At {}: {}.\n", engine.steps().has_steady ? "the steady peak" : "the peak", parts);
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", in_category(g.keys[0]), support::format_size(g.bytes));
+  if (!parts.empty()) out += fmt::format("  At {}: {}.\n", steps.has_steady ? "the steady peak" : "the peak", parts);
   analyze::Findings findings = engine.findings();
   for (std::size_t i = 0; i < findings.findings.size(); ++i) {
     const analyze::Finding& f = findings.findings[i];
@@ -42,15 +44,16 @@ std::string summary_answers_text(const analyze::Engine& engine) {
   return out;
 }
 
-void summary_answers_json(const analyze::Engine& engine, support::JsonWriter& json) {
+void summary_answers_json(const analyze::Engine& engine, const std::string& where, support::JsonWriter& json) {
   json.key("overview");
   analyze::write(json, engine.overview());
   json.key("steps");
-  analyze::write(json, engine.steps());
+  analyze::write(json, engine.steps(-1, where).value_or(analyze::Steps{}));
   json.key("phases").begin_array();
-  for (const analyze::Phase& phase : engine.phases()) analyze::write(json, phase);
+  for (const analyze::Phase& phase : engine.phases(-1, where).value_or(std::vector<analyze::Phase>{}))
+    analyze::write(json, phase);
   json.end_array().key("categories");
-  analyze::write(json, by_category(engine));
+  analyze::write(json, by_category(engine, where));
   json.key("findings");
   analyze::write(json, engine.findings());
 }

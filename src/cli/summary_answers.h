@@ -8,8 +8,8 @@
 
 namespace vramscope::cli {
 
-std::string summary_answers_text(const analyze::Engine& engine);
+std::string summary_answers_text(const analyze::Engine& engine, const std::string& where = {});
 // Members of the summary's JSON object: overview, steps, phases, categories, findings.
-void summary_answers_json(const analyze::Engine& engine, support::JsonWriter& json);
+void summary_answers_json(const analyze::Engine& engine, const std::string& where, support::JsonWriter& json);
 
 }  // namespace vramscope::cli

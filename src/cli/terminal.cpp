@@ -1,7 +1,7 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,19 +10,35 @@ namespace vramscope::cli {
 
 namespace {
 
-// Columns on the screen: code points, which is right for everything we print ourselves.
+constexpr std::size_t kNarrowest = 8;  // a name cut further says nothing
+
+// Columns on the screen: code points, which is right for everything we print ourselves, without escape sequences.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = std::min(text.find('m', i), text.size());
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) ++out;
+  }
+  return out;
+}
+
+// Cut to a width, with its colour kept.
+std::string cut(const std::string& cell, std::size_t width) {
+  if (width_of(cell) <= width) return cell;
+  if (!cell.starts_with('\x1b')) return printable(cell, width);
+  const std::size_t begin = cell.find('m') + 1, end = cell.rfind('\x1b');
+  return cell.substr(0, begin) + printable(cell.substr(begin, end - begin), width) + cell.substr(end);
 }
 
 }  // namespace
 
-bool wants_colour(std::FILE* stream) {
-  const char* no_colour = getenv("NO_COLOR");
-  const char* term = getenv("TERM");
-  if ((no_colour != nullptr && *no_colour != '\0') || (term != nullptr && std::string_view(term) == "dumb")) return false;
-  return isatty(fileno(stream)) == 1;
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return std::min<std::size_t>(size.ws_col, 120);
+  return 0;
 }
 
 std::string bold(std::string_view text, bool colour) {
@@ -48,10 +64,35 @@ std::string printable(std::string_view name, std::size_t width) {
   return out.substr(0, boundary(width - 1 - tail)) + "…" + out.substr(boundary(out.size() - tail));
 }
 
+void Table::fit(std::vector<std::size_t>& widths, std::size_t most) const {
+  const auto total = [&] {
+    std::size_t sum = 0;
+    for (const std::size_t width : widths) sum += width == 0 ? 0 : width + 2;
+    return sum;
+  };
+  while (total() > most) {
+    std::size_t victim = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (widths[i] > 0 && columns_[i].drop > 0 && (victim == columns_.size() || columns_[i].drop > columns_[victim].drop))
+        victim = i;
+    if (victim == columns_.size()) break;
+    widths[victim] = 0;
+  }
+  while (total() > most) {
+    std::size_t widest = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].align == Align::left && widths[i] > kNarrowest && (widest == columns_.size() || widths[i] > widths[widest]))
+        widest = i;
+    if (widest == columns_.size()) return;
+    --widths[widest];
+  }
+}
+
 std::string Table::line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const {
   std::string text;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const std::string cell = i < cells.size() ? cells[i] : std::string();
+    if (widths[i] == 0) continue;
+    const std::string cell = i < cells.size() ? cut(cells[i], widths[i]) : std::string();
     const std::string padding(widths[i] - std::min(widths[i], width_of(cell)), ' ');
     text += "  " + (columns_[i].align == Align::left ? cell + padding : padding + cell);
   }
@@ -71,6 +112,7 @@ std::string Table::text(bool colour) const {
   };
   for (const auto& row : rows_) measure(row);
   measure(total_);
+  if (const std::size_t most = terminal_width(); most > 0) fit(widths, most);
   std::string text = dim(line(heads, widths), colour) + "\n";
   for (const auto& row : rows_) text += line(row, widths) + "\n";
   if (!total_.empty()) text += bold(line(total_, widths), colour) + "\n";

@@ -62,6 +62,7 @@ class CheckVerb final : public VerbBody {
     arguments.operand("trace", trace_, "a .vram file, or the folder of a run with one trace");
     arguments.text("--budget", budget_, "file with the limits (docs/guide/check.md)", "FILE");
     arguments.text("--baseline", baseline_, "a trace that the [baseline] limits compare with", "TRACE");
+    arguments.text("--where", where_, "limits on live bytes and growth count matching blocks only", "FILTER");
     arguments.text("--junit", junit_, "also write the result as JUnit XML", "FILE");
     arguments.flag("--github", github_, "also print GitHub annotations");
     arguments.flag("--json", json_, "for programs");
@@ -79,7 +80,7 @@ class CheckVerb final : public VerbBody {
       if (!other) return std::unexpected(other.error());
       baseline.emplace(std::move(*other));
     }
-    auto check = analyze::check(*engine, *text, baseline ? &*baseline : nullptr);
+    auto check = analyze::check(*engine, *text, baseline ? &*baseline : nullptr, where_);
     if (!check) return fail(fmt::format("{}: {}", budget_, check.error().message));
     if (json_)
       fmt::print("{}\n", analyze::to_json(*check));
@@ -95,7 +96,7 @@ class CheckVerb final : public VerbBody {
 
  private:
   void print(const analyze::Check& check) const {
-    fmt::print("{}", headline(check.sentence));
+    fmt::print("{}", headline(check.sentence, !check.violations.empty()));
     if (!check.violations.empty()) fmt::print("\n");
     for (const analyze::Violation& v : check.violations) fmt::print("  {}:{}: {}: {}\n", budget_, v.line, v.rule, v.message);
     if (!check.passed.empty()) fmt::print("\n");
@@ -118,7 +119,7 @@ class CheckVerb final : public VerbBody {
     return {};
   }
 
-  std::string trace_, budget_, baseline_, junit_;
+  std::string trace_, budget_, baseline_, where_, junit_;
   bool github_ = false, json_ = false;
 };
 

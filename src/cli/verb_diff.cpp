@@ -64,10 +64,14 @@ class DiffVerb final : public VerbBody {
     for (const analyze::CompareRow& row : rows) {
       if (row.change == 0 && shown > 0 && head != "CATEGORY") continue;
       if (rows_ != 0 && shown++ >= rows_) break;
-      std::vector<std::string> cells = {dash(head == "OP" ? op_in_layer(row.key) : row.key)};
+      bool category = head.starts_with("CATEGORY");
+      std::vector<std::string> cells = {category ? in_category(row.key) : dash(head == "OP" ? op_in_layer(row.key) : row.key)};
       for (const auto& bytes : row.bytes) cells.push_back(bytes ? mib(*bytes) : "–");
       cells.push_back(signed_mib(row.change));
-      if (wants_colour(stdout) || ascii_) cells.push_back(bar(row.bytes.back().value_or(0), widest, 12, ascii_));
+      if (wants_colour(stdout) || ascii_) {
+        std::string length = bar(row.bytes.back().value_or(0), widest, 12, ascii_);
+        cells.push_back(category ? in_category(row.key, length) : length);
+      }
       table.row(cells);
     }
     return "\n" + table.text(wants_colour(stdout));

@@ -27,7 +27,7 @@ class LeaksVerb final : public VerbBody {
 
  private:
   std::string text(const analyze::Engine& engine, const analyze::Leaks& leaks) const {
-    std::string out = headline(leaks.sentence);
+    std::string out = headline(leaks.sentence, leaks.verdict == "growing");
     bool colour = wants_colour(stdout);
     if (!leaks.rows.empty()) {
       Table table;
@@ -36,9 +36,9 @@ class LeaksVerb final : public VerbBody {
       std::size_t shown = 0;
       for (const analyze::LeakRow& r : leaks.rows) {
         if (options_.rows != 0 && shown++ >= options_.rows) break;
-        table.row({r.category, dash(r.layer), dash(r.line), dash(short_op(r.op)), fmt::format("step {}", r.since_step),
-                   support::format_count(r.blocks), size(r.bytes_per_step), fmt::format("{} to {}", size(r.low), size(r.high)),
-                   support::format_size(r.so_far)});
+        table.row({in_category(r.category), dash(r.layer), dash(r.line), dash(short_op(r.op)),
+                   fmt::format("step {}", r.since_step), support::format_count(r.blocks), size(r.bytes_per_step),
+                   fmt::format("{} to {}", size(r.low), size(r.high)), support::format_size(r.so_far)});
       }
       if (leaks.rows.size() > shown) table.row({fmt::format("{} more", leaks.rows.size() - shown)});
       out += "\n" + table.text(colour);
@@ -46,7 +46,7 @@ class LeaksVerb final : public VerbBody {
     if (leaks.verdict != "not growing" && leaks.left_after.size() > 1)
       out += "\n" + dim("  MiB left after each step", colour) + "\n" +
              plot(leaks.left_after, fmt::format("step {}", leaks.step_number.front()), std::to_string(leaks.step_number.back()),
-                  options_.ascii);
+                  options_.ascii, leaks.rows.empty() ? "" : leaks.rows[0].category);
     if (!leaks.rows.empty() && !leaks.rows[0].examples.empty()) {
       Table table;
       table.column("STILL LIVE", Table::Align::left);

@@ -11,13 +11,13 @@ namespace {
 class LedgerVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
-    options_.declare(arguments, false);
+    options_.declare(arguments);
     arguments.text("--at", at_, "peak, steady, end, step:N, a time such as 6.2s, oom", "INSTANT");
   }
 
   Result<int> run() override {
     return answer_each(options_, [&](const analyze::Engine& engine, int place) -> Result<Answer> {
-      auto ledger = engine.ledger(at_, place);
+      auto ledger = engine.ledger(at_, place, options_.where);
       if (!ledger) return std::unexpected(ledger.error());
       return Answer{text(*ledger), analyze::to_json(*ledger)};
     });
@@ -26,7 +26,8 @@ class LedgerVerb final : public VerbBody {
  private:
   static void add(Table& table, const analyze::LedgerLine& line) {
     table.row({line.name, line.bytes ? mib(*line.bytes) : "–", line.residual ? signed_mib(*line.residual) : "", line.note});
-    for (const auto& [name, bytes] : line.parts) table.row({"  " + printable(name), mib(bytes), "", ""});
+    for (const auto& [name, bytes] : line.parts)
+      table.row({line.name.ends_with("category") ? in_category(name, "  " + name) : "  " + printable(name), mib(bytes), "", ""});
   }
 
   static std::string text(const analyze::Ledger& ledger) {
@@ -57,7 +58,8 @@ const Register kVerb{{.name = "ledger",
                       .group = Group::answer,
                       .help = "which level holds the memory: card, process, driver, pool, blocks",
                       .examples = "  vramscope ledger run.vram\n"
-                                  "  vramscope ledger run.vram --at end --json\n",
+                                  "  vramscope ledger run.vram --at end --json\n"
+                                  "  vramscope ledger run.vram --where 'layer:conv2d_1'\n",
                       .make = make<LedgerVerb>}};
 
 }  // namespace

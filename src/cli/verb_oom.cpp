@@ -10,18 +10,19 @@ namespace {
 
 class OomVerb final : public VerbBody {
  public:
-  void declare(Arguments& arguments) override { options_.declare(arguments, false); }
+  void declare(Arguments& arguments) override { options_.declare(arguments); }
 
   Result<int> run() override {
     return answer_each(options_, [&](const analyze::Engine& engine, int) -> Result<Answer> {
-      analyze::Ooms ooms = engine.ooms();
-      return Answer{text(ooms), analyze::to_json(ooms)};
+      auto ooms = engine.ooms(options_.where);
+      if (!ooms) return std::unexpected(ooms.error());
+      return Answer{text(*ooms), analyze::to_json(*ooms)};
     });
   }
 
  private:
   std::string text(const analyze::Ooms& ooms) const {
-    std::string out = headline(ooms.sentence);
+    std::string out = headline(ooms.sentence, !ooms.events.empty());
     if (ooms.events.empty()) return out;
     const analyze::OomEvent& e = ooms.events.back();
     bool colour = wants_colour(stdout);
@@ -39,10 +40,10 @@ class OomVerb final : public VerbBody {
     for (const char* head : {"BLOCKS", "MiB", "SHARE"}) live.column(head);
     for (std::size_t i = 0; i < e.live_set.size() && (options_.rows == 0 || i < options_.rows); ++i) {
       const analyze::Group& g = e.live_set[i];
-      live.row({g.keys[0], dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), mib(g.bytes),
+      live.row({in_category(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), mib(g.bytes),
                 share(g.bytes, e.live)});
     }
-    live.total({"all", "", "", "", mib(e.live), ""});
+    if (options_.where.empty()) live.total({"all", "", "", "", mib(e.live), ""});
     out += "\n" + live.text(colour);
     if (ooms.events.size() > 1) out += fmt::format("\n  {} requests failed; this is the last.\n", ooms.events.size());
     return out + to_do(ooms.advice);

@@ -82,21 +82,27 @@ class PeakVerb final : public VerbBody {
         std::ranges::transform(head, head.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
         heads.push_back(head);
       }
-    for (const std::string& head : heads) table.column(head, Table::Align::left);
-    for (const char* head : {"BLOCKS", "AGE", "MiB", "SHARE"}) table.column(head);
+    // What a narrow terminal leaves out, the highest number first.
+    for (const std::string& head : heads) table.column(head, Table::Align::left, head == "LINE" ? 3 : 0);
+    table.column("BLOCKS");
+    table.column("AGE", Table::Align::right, 2);
+    table.column("MiB");
+    table.column("SHARE", Table::Align::right, 1);
     bool colour = wants_colour(stdout);
-    if (colour || options_.ascii) table.column("", Table::Align::left);
+    if (colour || options_.ascii) table.column(std::string(8, ' '), Table::Align::left, 4);
+    auto category = std::ranges::find(by, By::category) - by.begin();
     for (const analyze::Group& g : live.groups) {
       std::vector<std::string> row;
+      std::string group = static_cast<std::size_t>(category) < by.size() ? g.keys[static_cast<std::size_t>(category)] : "";
       if (blocks)
-        row = {dash(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2], g.keys[3])), dash(g.keys[4])};
+        row = {in_category(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2], g.keys[3])), dash(g.keys[4])};
       else
-        for (const std::string& key : g.keys) row.push_back(dash(key));
+        for (const std::string& key : g.keys) row.push_back(!group.empty() && key == group ? in_category(key) : dash(key));
       row.push_back(support::format_count(g.count));
       row.push_back(age(live.time_us - std::min(live.time_us, g.oldest_us)));
       row.push_back(mib(g.bytes));
       row.push_back(share(g.bytes, live.total));
-      if (colour || options_.ascii) row.push_back(bar(g.bytes, live.groups[0].bytes, 8, options_.ascii));
+      if (colour || options_.ascii) row.push_back(in_category(group, bar(g.bytes, live.groups[0].bytes, 8, options_.ascii)));
       table.row(row);
     }
     auto last = [&](const std::string& name, std::uint64_t count, analyze::Bytes bytes) {
@@ -122,8 +128,13 @@ class PeakVerb final : public VerbBody {
     request.place = place;
     auto live = engine.live(request);
     if (!live) return {};
+    std::vector<std::pair<std::string, std::uint64_t>> parts;
+    for (const analyze::Group& g : live->groups) parts.emplace_back(g.keys[0], g.bytes);
+    std::size_t room = terminal_width() == 0 ? 120 : terminal_width();
+    if (std::string coloured = category_bar(parts, std::min<std::size_t>(88, room - 4)); !coloured.empty() && !options_.ascii)
+      return "\n" + coloured;
     std::string out = "\n ";
-    for (const analyze::Group& g : live->groups) out += fmt::format(" {} {} ", g.keys[0], mib(g.bytes));
+    for (const auto& [name, bytes] : parts) out += fmt::format(" {} {} ", name, mib(bytes));
     out.erase(out.find_last_not_of(' ') + 1);
     return out + "\n";
   }

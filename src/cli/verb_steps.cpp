@@ -13,19 +13,20 @@ namespace {
 
 class StepsVerb final : public VerbBody {
  public:
-  void declare(Arguments& arguments) override { options_.declare(arguments, false); }
+  void declare(Arguments& arguments) override { options_.declare(arguments); }
 
   Result<int> run() override {
     return answer_each(options_, [&](const analyze::Engine& engine, int place) -> Result<Answer> {
-      analyze::Steps steps = engine.steps(place);
+      auto steps = engine.steps(place, options_.where);
+      if (!steps) return std::unexpected(steps.error());
       support::JsonWriter json;
       json.begin_object().key("steps");
-      analyze::write(json, steps);
+      analyze::write(json, *steps);
       json.key("phases").begin_array();
-      std::vector<analyze::Phase> phases = engine.phases(place);
+      std::vector<analyze::Phase> phases = engine.phases(place, options_.where).value_or(std::vector<analyze::Phase>{});
       for (const analyze::Phase& phase : phases) analyze::write(json, phase);
       json.end_array().end_object();
-      return Answer{text(steps, phases), json.text()};
+      return Answer{text(*steps, phases), json.text()};
     });
   }
 
@@ -122,7 +123,8 @@ const Register kVerb{{.name = "steps",
                       .group = Group::answer,
                       .help = "memory of each step and phase: peak, growth, churn",
                       .examples = "  vramscope steps run.vram\n"
-                                  "  vramscope steps run.vram -n 0 --json | jq '.steps.steps[].peak'\n",
+                                  "  vramscope steps run.vram -n 0 --json | jq '.steps.steps[].peak'\n"
+                                  "  vramscope steps run.vram --where 'category:activations'\n",
                       .make = make<StepsVerb>}};
 
 }  // namespace

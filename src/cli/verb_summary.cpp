@@ -15,6 +15,7 @@ class SummaryVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
     arguments.operand("trace", place_, "a .vram file, or the folder of a run");
+    arguments.text("--where", where_, "only blocks that match, in steps, phases and categories", "FILTER");
     arguments.flag("--json", json_, "for programs: exact bytes");
   }
 
@@ -26,6 +27,7 @@ class SummaryVerb final : public VerbBody {
       if (!summary) return std::unexpected(summary.error());
       auto engine = analyze::Engine::open(trace);
       if (!engine) return std::unexpected(engine.error());
+      if (auto ok = engine->check_filter(where_); !ok) return std::unexpected(ok.error());
       runs_.push_back({std::move(*summary), std::move(*engine)});
     }
     json_ ? print_json() : print_text();
@@ -38,8 +40,8 @@ class SummaryVerb final : public VerbBody {
     analyze::Engine engine;
   };
 
-  static void json_of(const Run& run, support::JsonWriter& json) {
-    summary_json(run.summary, json, [&] { summary_answers_json(run.engine, json); });
+  void json_of(const Run& run, support::JsonWriter& json) const {
+    summary_json(run.summary, json, [&] { summary_answers_json(run.engine, where_, json); });
   }
 
   void print_json() const {
@@ -61,11 +63,12 @@ class SummaryVerb final : public VerbBody {
     for (const Run& run : runs_) all.push_back(&run.summary);
     fmt::print("{}", rank_text(all));
     for (std::size_t i = 0; i < runs_.size(); ++i)
-      fmt::print("{}{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour), summary_answers_text(runs_[i].engine));
+      fmt::print("{}{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour),
+                 summary_answers_text(runs_[i].engine, where_));
   }
 
   std::vector<Run> runs_;
-  std::string place_;
+  std::string place_, where_;
   bool json_ = false;
 };
 

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t kHoldersTold = 5;
 
-// Site flags of the schema: bit 0 stream-ordered, 1 size unknown, 2 imported from another process.
+// Site flags of the schema: bit 0 stream-ordered, 1 size unknown, 2 imported from another process, 3 given again.
+constexpr std::uint64_t kGivenAgain = 8;
+
 std::uint64_t site_flags(std::uint8_t flags) {
   return ((flags & spool::kFlagAsync) != 0 ? 1u : 0u) | ((flags & spool::kFlagUnknownSize) != 0 ? 2u : 0u) |
          ((flags & spool::kFlagImported) != 0 ? 4u : 0u);
@@ -144,7 +146,11 @@ trace::SiteId ProcessTrace::site(const Event& event, const spool::AllocRecord& r
   row.stream = extra.stream;
   row.owner = ids_.text(extra.owner);
   row.flags = site_flags(event.head.flags);
-  return writer_.site(row);
+  const trace::SiteId id = writer_.site(row);
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= sites_.size()) sites_.resize(index + 1);
+  sites_[index] = row;
+  return id;
 }
 
 bool ProcessTrace::alloc(const Event& event, const trace::At& at, bool /*last_call*/) {
@@ -164,12 +170,18 @@ bool ProcessTrace::alloc(const Event& event, const trace::At& at, bool /*last_ca
   return true;
 }
 
-// The trace knows no "not freed after all": the block is given once more, as it was.
+// The trace knows no "not freed after all": the block is given once more, as it was, and its site says so.
 void ProcessTrace::cancel_free(const Event& event, const trace::At& at) {
   const auto record = event.as<spool::FreeRecord>();
   const LiveBlock* block = live_[event.head.pool].cancel_free(record.address);
   if (block == nullptr) return;
-  writer_.alloc(at, {static_cast<trace::SiteId>(block->site), record.address, block->granted, block->step});
+  auto where = static_cast<trace::SiteId>(block->site);
+  if (block->site < sites_.size()) {
+    trace::Site again = sites_[block->site];
+    again.flags |= kGivenAgain;
+    where = writer_.site(again);
+  }
+  writer_.alloc(at, {where, record.address, block->granted, block->step});
 }
 
 void ProcessTrace::oom(const Event& event, const trace::At& at) {

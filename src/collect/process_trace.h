@@ -96,6 +96,7 @@ class ProcessTrace {
   const spool::Header& header_;
   TraceIds ids_;
   std::vector<LivePool> live_;
+  std::vector<trace::Site> sites_;  // by id
   std::map<std::string, std::string, std::less<>> settings_;
   std::function<void(const OomAccount&)> tell_oom_;
   std::function<void(const spool::ContextRecord&)> tell_context_;

@@ -2,11 +2,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "collect/file_lock.h"
 #include "collect/replay.h"
+#include "collect/spool_place.h"
 #include "support/units.h"
 
 namespace vramscope::collect {
@@ -162,6 +164,10 @@ void Session::write_beginning() {
   set("process.command", command_);
   set("process.start", fmt::format("{}", spool_.header().realtime0_ns / 1000));
   set("host", options_.host);
+  // What the process could take at most: the machine's memory, or what its container leaves.
+  const auto pages = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
+  const auto physical = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  set("host.memory_bytes", fmt::format("{}", std::min(physical, cgroup_room())));
   set("vramscope.version", VRAMSCOPE_VERSION);
   set("sample_hz", fmt::format("{}", options_.sample_hz));
   set("clock", spool_.header().clock == spool::Clock::tsc ? "tsc" : "mono");

@@ -24,6 +24,7 @@ struct Program {
   std::uint64_t model = 20 * kMiB, request = 8 * kMiB;
   std::uint64_t leak = 0, scratch = 0;
   bool fragmented = false, growth = false, killed = false;
+  bool unwinds = false;  // an exception frees everything on its way out, as Python does
 };
 
 // Runs it; true if the last request was served.
@@ -35,7 +36,12 @@ bool run(const fs::path& path, const Program& p) {
   options.pool.device = p.card - p.others;
   Maker maker = Maker::create(path, options).value();
   auto sample = [&] { maker.device_sample(0, maker.pool().pool() + p.others, p.card, maker.pool().pool()); };
-  auto get = [&](const char* op, const char* region, std::uint64_t bytes) { return maker.alloc({op, region, bytes}); };
+  std::vector<Handle> all;
+  auto get = [&](const char* op, const char* region, std::uint64_t bytes) {
+    auto block = maker.alloc({op, region, bytes});
+    if (block) all.push_back(*block);
+    return block;
+  };
   bool ok = get("StatefulPartitionedCall/sequential/dense/kernel", "output", p.model).has_value();
   sample();
   if (p.fragmented) {  // every second of many blocks stays
@@ -60,10 +66,14 @@ bool run(const fs::path& path, const Program& p) {
       if (ok) ok = get("StatefulPartitionedCall/gradient_tape/sequential/dense/MatMul", "output", p.request).has_value();
     }
     if (!ok) break;
-    if (a) maker.free(*a);
+    if (a) maker.free(*a), std::erase_if(all, [&](const Handle& h) { return h.address == a->address; });
     maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
   }
   sample();
+  if (!ok && p.unwinds) {
+    for (const Handle& h : all) maker.free(h);
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", -1);
+  }
   EXPECT_TRUE(p.killed ? maker.abandon() : maker.finish());
   return ok;
 }
@@ -138,6 +148,13 @@ TEST_F(Oom, Leak) {
   Program without = p;
   without.leak = 0;
   expect_right(e, "leak", without);
+}
+
+TEST_F(Oom, LeakWhoseBlocksAreFreedByTheException) {
+  Program p;
+  p.leak = 3 * kMiB;
+  p.unwinds = true;
+  EXPECT_EQ(verdict(p).verdict, "leak");
 }
 
 TEST_F(Oom, LeakButStillTooBigWithoutIt) {

@@ -53,6 +53,8 @@ def test_what_the_driver_refuses_did_not_happen(record):
     truth, summary = record("proc", "failures", FAKEGPU_FAIL="cuMemAlloc_v2:3:2,cuMemFree_v2:2:999,cuMemFree_v2:5:999")
     driver = summary["driver"]
     assert truth["linear"]["refused"] == 1 and truth["linear"]["end"] == 2 << 20
+    assert (driver["allocs"], driver["frees"]) == (truth["linear"]["allocs"], truth["linear"]["frees"])
+    assert driver["by_owner"]["cuda_program"]["allocs"] == truth["linear"]["allocs"]
     assert driver["peak_bytes"] == truth["linear"]["peak"]
     assert driver["end_bytes"] == truth["linear"]["end"]
 

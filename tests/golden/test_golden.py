@@ -1,7 +1,11 @@
 """Every verb in text and JSON on generated traces. UPDATE_GOLDEN=1 writes the expectations anew; read the difference before you commit it."""
+import fcntl
 import json
 import os
+import pty
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,12 @@ ooms = 0
 parameters = "1MiB"
 [layer]
 dense_2 = "1MiB"
+"""
+YAML = """# the same as YAML
+peak: 8MiB
+growth_per_step: "1KiB"
+category:
+  parameters: 1MiB
 """
 
 CASES = {
@@ -35,25 +45,38 @@ CASES = {
     "oom-leak": ["oom", "killed"],
     "oom-none": ["oom", "clean"],
     "diff-shapes": ["diff", "clean", "shapes", "--ascii"],
-    "check-broken": ["check", "leak"],
+    "check-broken": ["check", "leak", "--budget", "vram.toml"],
+    "check-yaml": ["check", "leak", "--budget", "vram.yaml"],
+    # The filter language is the same on every verb.
+    "summary-where": ["summary", "clean", "--where", "layer:dense_1"],
+    "ledger-where": ["ledger", "clean", "--where", "category:activations"],
+    "steps-where": ["steps", "leak", "-n", "4", "--ascii", "--where", "line:train.py:31"],
+    "layers-where": ["layers", "clean", "--where", "size>512KiB not category:inputs"],
+    "leaks-where": ["leaks", "leak", "--where", "category:parameters"],
+    "fragmentation-where": ["fragmentation", "shapes", "--where", "op:/Relu/"],
+    "oom-where": ["oom", "killed", "--where", "layer:dense_1"],
+    "diff-where": ["diff", "clean", "shapes", "--ascii", "--where", "category:activations"],
+    "check-where": ["check", "leak", "--budget", "vram.yaml", "--where", "category:parameters"],
 }
+WITH_FILTER = [[verb, "clean", "--where", "colour:red"] for verb in ("summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom")] + [
+    ["diff", "clean", "clean", "--where", "colour:red"], ["check", "clean", "--budget", "vram.toml", "--where", "colour:red"]]
+FAILS = {"check-broken", "check-yaml"}
 
 
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden")
     (folder / "vram.toml").write_text(BUDGET)
+    (folder / "vram.yaml").write_text(YAML)
     for case in sorted({word for command in CASES.values() for word in command[1:3]}):
         if case in ("clean", "autotune", "leak", "warmup", "nomarks", "eager", "saturating", "shapes", "killed"):
             subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram", "seed=7"], check=True, capture_output=True)
     return folder
 
 
-def run(folder, command, *more):
+def run(folder, command, *more, env=None):
     words = [f"{w}.vram" if (folder / f"{w}.vram").exists() and i in (1, 2) else w for i, w in enumerate(command)]
-    if words[0] == "check":
-        words += ["--budget", "vram.toml"]
-    return subprocess.run([BUILD / "vramscope", *words, *more], cwd=folder, capture_output=True, text=True)
+    return subprocess.run([BUILD / "vramscope", *words, *more], cwd=folder, capture_output=True, text=True, env=env)
 
 
 def compare(path, text):
@@ -76,7 +99,7 @@ def without_start(value):
 @pytest.mark.parametrize("name", CASES)
 def test_text(traces, name):
     done = run(traces, CASES[name])
-    assert done.returncode == (1 if name == "check-broken" else 0), done.stderr
+    assert done.returncode == (1 if name in FAILS else 0), done.stderr
     assert not done.stderr or "end by itself" in done.stderr or "killed" in done.stderr or "finished" in done.stderr, done.stderr
     compare(HERE / f"{name}.txt", stable(done.stdout, traces))
 
@@ -86,6 +109,50 @@ def test_json(traces, name):
     done = run(traces, [w for w in CASES[name] if w != "--ascii"], "--json")
     answer = without_start(json.loads(done.stdout))
     compare(HERE / f"{name}.json", stable(json.dumps(answer, indent=1, sort_keys=True) + "\n", traces))
+
+
+# Escape sequences of --color=always, with <ESC> for the escape character.
+@pytest.mark.parametrize("name, command, env", [
+    ("colour-peak", ["peak", "autotune", "-n", "4", "--color", "always"], {"COLORTERM": "truecolor"}),
+    ("colour-peak-256", ["peak", "autotune", "-n", "4", "--color", "always"], {"TERM": "xterm-256color"}),
+    ("colour-leaks", ["leaks", "leak", "--ascii", "--color", "always"], {"COLORTERM": "truecolor"}),
+])
+def test_colours(traces, name, command, env):
+    text = run(traces, command, env=env).stdout
+    compare(HERE / f"{name}.txt", text.replace("\x1b[", "<ESC>["))
+
+
+def test_colours_only_where_they_are_wanted(traces):
+    for words, env in ((["--color", "never"], {"COLORTERM": "truecolor"}), ([], {"COLORTERM": "truecolor"}), (["--color", "auto"], {"NO_COLOR": "1"})):
+        assert "\x1b" not in run(traces, ["peak", "autotune", *words], env=env).stdout
+
+
+def test_a_narrow_terminal_leaves_columns_out(traces):
+    def on_terminal(columns):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        child = subprocess.Popen([BUILD / "vramscope", "peak", "autotune.vram"], cwd=traces, stdout=follower, env={"TERM": "xterm", "NO_COLOR": "1"})
+        os.close(follower)
+        text = b""
+        while True:
+            try:
+                chunk = os.read(leader, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            text += chunk
+        os.close(leader)
+        assert child.wait() == 0
+        return text.decode().replace("\r", "").splitlines()
+
+    wide, narrow, narrower = on_terminal(120), on_terminal(80), on_terminal(60)
+    heads = lambda lines: next(line for line in lines if "CATEGORY" in line).split()  # noqa: E731
+    assert heads(wide) == ["CATEGORY", "LAYER", "OP", "LINE", "BLOCKS", "AGE", "MiB", "SHARE"]
+    assert heads(narrow) == ["CATEGORY", "LAYER", "OP", "BLOCKS", "AGE", "MiB", "SHARE"]
+    assert heads(narrower) == ["CATEGORY", "LAYER", "OP", "BLOCKS", "MiB"]
+    table = narrower[[i for i, line in enumerate(narrower) if "CATEGORY" in line][0]:]
+    assert all(len(line) <= 60 for line in table[:table.index("")]), narrower
 
 
 @pytest.mark.parametrize("verb", ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom", "diff", "check"])
@@ -98,7 +165,7 @@ def test_help_has_an_example(verb):
 @pytest.mark.parametrize("words, part", [
     (["peak", "nothing.vram"], "nothing.vram"),
     (["peak", "clean", "--by", "colour"], "cannot group by"),
-    (["peak", "clean", "--where", "colour:red"], "no field"),
+    *((verb, "no field") for verb in WITH_FILTER),
     (["peak", "clean", "--at", "tomorrow"], "is no instant"),
     (["peak", "clean", "--place", "GPU 7"], "there are GPU 0"),
     (["check", "clean", "--budget", "nothing.toml"], "nothing.toml"),

@@ -1,4 +1,4 @@
-"""Twenty small TensorFlow programs, ten of which keep something in every step. `leak_programs.py NAME` runs one."""
+"""Small TensorFlow programs, half of which keep something in every step. `leak_programs.py NAME` runs one."""
 import json
 import os
 import sys
@@ -6,9 +6,10 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
 STEPS = 24
-CLEAN = ["fit", "fit_eager", "function_loop", "eager_loop", "variable_batch", "with_evaluation", "lstm", "bounded_window", "warm_cache", "moving_average"]
+CLEAN = ["fit", "fit_eager", "function_loop", "eager_loop", "variable_batch", "with_evaluation", "lstm", "bounded_window", "warm_cache", "moving_average",
+         "largest_so_far"]
 LEAKS = ["callback_keeps", "callback_keeps_late", "callback_keeps_every_third", "function_loop_keeps_loss", "eager_loop_keeps_gradients", "new_variable_each_step",
-         "dictionary_by_step", "keeps_inputs", "keeps_outputs_of_variable_batch", "concat_grows"]
+         "dictionary_by_step", "keeps_inputs", "keeps_outputs_of_variable_batch", "concat_grows", "numpy_side_list_and_tensor"]
 
 
 def main(name):
@@ -97,6 +98,12 @@ def main(name):
                 kept.append(m(a))
             elif name == "concat_grows":
                 grown = tf.concat([grown, tf.ones([1, 1024])], axis=0)
+            elif name == "numpy_side_list_and_tensor":
+                kept.append((float(loss), tf.identity(m.trainable_variables[0])))
+            elif name == "largest_so_far":  # a buffer that grows to the largest batch and stays
+                need = 16 + (7 * i) % 11
+                if not kept or kept[0].shape[0] < need:
+                    kept[:] = [tf.zeros([need, 256])]
             elif name == "bounded_window":
                 kept.append(tf.random.normal([16, 64]))
                 del kept[:-4]

@@ -19,13 +19,7 @@ def table():
         print(f"{truth:18} {row[0]:9} {row[1]:12} {row[2]:12}")
 
 
-# A known defect: one variable that is replaced by a larger one in each step leaves as many blocks as before, only larger ones, and
-# the verdict looks for blocks that stay.
-KNOWN_WRONG = {"concat_grows"}
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xfail(n in KNOWN_WRONG, reason="misjudged", strict=False))
-                                  for n in CLEAN + LEAKS])
+@pytest.mark.parametrize("name", CLEAN + LEAKS)
 def test_verdict(name, record, run, vramscope, newest_tensorflow, tmp_path):
     record([newest_tensorflow, PROGRAMS, name])
     answer = json.loads(run([vramscope, "leaks", "--json", tmp_path / "out"]).stdout)

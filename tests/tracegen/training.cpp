@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 #include <random>
 
 namespace vramscope::tracegen {
@@ -123,7 +124,8 @@ class Run {
       return bytes == 0 || get({name, "output", bytes, 0, 1, "", "train.py", line}).has_value();
     };
     if (s <= p_.warmup_steps && !stay("CacheFill", p_.cache_bytes, 51)) return false;
-    if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0) {
+    if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0 &&
+        (p_.leak_chance >= 1 || std::bernoulli_distribution(p_.leak_chance)(random_))) {
       if (!stay("Identity", leak_size(), 31)) return false;
       truth_.leaks += 1;
     }
@@ -134,6 +136,12 @@ class Run {
         saturated_ += static_cast<double>(grow);
         if (!stay("ShapeCache", grow, 52)) return false;
       }
+    }
+    if (p_.growing_block > 0) {
+      auto larger = get({"ConcatV2", "output", p_.growing_block * static_cast<std::uint64_t>(s), 0, 1, "", "train.py", 33});
+      if (!larger) return false;
+      if (growing_) maker_.free(*growing_);
+      growing_ = larger;
     }
     if (p_.noise > 0) return wander();
     return true;
@@ -192,6 +200,7 @@ class Run {
   Truth truth_;
   std::vector<Handle> weights_;
   std::deque<Handle> wandering_;
+  std::optional<Handle> growing_;
   double wander_ = 0, saturated_ = 0, leak_wander_ = 0;
   std::uint64_t step_peak_ = 0;
 };

@@ -28,7 +28,9 @@ struct Training {
 
   std::uint64_t leak_bytes = 0;                // kept by each leaking step, in one block
   std::int64_t leak_every = 1, leak_from = 2;  // steps
+  double leak_chance = 1;                      // of each such step
   double leak_spread = 0, leak_memory = 0;     // the leaked block's size varies: relative deviation, correlation of neighbours
+  std::uint64_t growing_block = 0;             // one block is replaced in each step by one that is so much larger
   double noise = 0;                    // autocorrelated wandering of what is left after a step, in bytes (standard deviation)
   double noise_memory = 0.9;           // of the AR(1) process
   bool variable_shapes = false;        // layer_bytes varies from step to step

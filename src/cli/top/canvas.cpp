@@ -11,17 +11,6 @@ namespace vramscope::cli::top {
 
 namespace {
 
-std::string colour_code(std::int32_t colour, bool background, Depth depth) {
-  const int r = (colour >> 16) & 255, g = (colour >> 8) & 255, b = colour & 255;
-  if (depth == Depth::truecolour) return fmt::format("{};2;{};{};{}", background ? 48 : 38, r, g, b);
-  if (depth == Depth::ansi256) {
-    const auto level = [](int v) { return (v * 5 + 127) / 255; };
-    return fmt::format("{};5;{}", background ? 48 : 38, 16 + 36 * level(r) + 6 * level(g) + level(b));
-  }
-  const int bits = (r > 127 ? 1 : 0) | (g > 127 ? 2 : 0) | (b > 127 ? 4 : 0);
-  return fmt::format("{}", (background ? 40 : 30) + bits);
-}
-
 std::string style_code(const Style& style, Depth depth) {
   std::string out = "\x1b[0";
   if (style.bold) out += ";1";

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/colour.h"
+
 namespace vramscope::cli::top {
 
 struct Style {
@@ -20,8 +22,6 @@ struct Cell {
   Style style;
   bool operator==(const Cell&) const = default;
 };
-
-enum class Depth { none, ansi16, ansi256, truecolour };
 
 class Canvas {
  public:

@@ -23,16 +23,6 @@ constexpr std::int32_t kLive = 0x6dbbf0, kFree = 0x3f5468, kOutside = 0x7a8594, 
 std::string mib(Bytes bytes) { return support::format_in(bytes, kMiB); }
 std::string mib(const std::optional<Bytes>& bytes) { return bytes ? mib(*bytes) : "–"; }
 
-std::int32_t category_colour(std::string_view name) {
-  static constexpr std::pair<std::string_view, std::int32_t> kColours[] = {
-      {"parameters", 0x338ec1},  {"optimizer state", 0x56b4e9}, {"constants", 0x98a3b0},
-      {"inputs", 0xf0e442},      {"activations", 0x009e73},     {"gradients", 0xe69f00},
-      {"temporaries", 0xcc79a7}, {"XLA temporaries", 0x9c5a82}, {"unknown", 0x999999}};
-  for (const auto& [word, colour] : kColours)
-    if (word == name) return colour;
-  return 0x999999;
-}
-
 struct Column {
   const char* head;
   int width;

@@ -56,15 +56,7 @@ std::pair<int, int> Screen::size() {
   return {120, 40};
 }
 
-Depth Screen::depth() {
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string_view(text != nullptr ? text : "");
-  };
-  if (!value("NO_COLOR").empty() || value("TERM") == "dumb") return Depth::none;
-  if (value("COLORTERM") == "truecolor" || value("COLORTERM") == "24bit") return Depth::truecolour;
-  return value("TERM").find("256") != std::string_view::npos ? Depth::ansi256 : Depth::ansi16;
-}
+Depth Screen::depth() { return terminal_depth(); }
 
 bool Screen::interrupted() { return g_interrupted != 0; }
 

@@ -1,0 +1,30 @@
+// Colours of the terminal: how many it shows, and which one stands for what. Colour never carries a meaning alone; the word is
+// always there.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace vramscope::cli {
+
+enum class Depth { none, ansi16, ansi256, truecolour };
+
+// --color: never, auto (the default: a terminal, unless NO_COLOR is set) or always.
+void choose_colour(std::string_view when);
+// True where text on the stream may carry colours and attributes.
+bool wants_colour(std::FILE* stream);
+// What the terminal shows, by its own variables; none where NO_COLOR is set.
+Depth terminal_depth();
+
+// Parameters of an escape sequence for 0xRRGGBB, or for the nearest colour that the terminal has.
+std::string colour_code(std::int32_t colour, bool background, Depth depth);
+std::string painted(std::string_view text, std::int32_t colour);  // for stdout, where it wants colours
+
+inline constexpr std::int32_t kSignalColour = 0xe8742e;  // a leak, out of memory
+std::int32_t category_colour(std::string_view category);
+// `text`, by default the category's own name, in the category's colour.
+std::string in_category(std::string_view category, std::string_view text = {});
+
+}  // namespace vramscope::cli

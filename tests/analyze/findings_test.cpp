@@ -1,0 +1,196 @@
+// Each finding from a trace that has its cause, with the bytes that the remedy would save.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "analyze/api.h"
+#include "training.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+using tracegen::Handle;
+using tracegen::Maker;
+using tracegen::Training;
+using tracegen::Truth;
+constexpr std::uint64_t kMiB = 1u << 20;
+
+class FindingsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { path_ = fs::temp_directory_path() / ("vs-findings-" + std::to_string(::getpid()) + ".vram"); }
+  void TearDown() override { fs::remove(path_); }
+
+  Findings found() {
+    OpenOptions options;
+    options.keep_index = false;
+    Findings out = Engine::open(path_, options).value().findings();
+    EXPECT_LE(out.findings.size(), 5u);
+    EXPECT_TRUE(std::ranges::is_sorted(out.findings, std::greater<>{}, [](const Finding& f) { return f.at_stake.value_or(0); }));
+    return out;
+  }
+  Finding finding(const std::string& id) {
+    Findings all = found();
+    auto it = std::ranges::find(all.findings, id, &Finding::id);
+    if (it == all.findings.end()) ADD_FAILURE() << "no finding " << id;
+    return it == all.findings.end() ? Finding{} : *it;
+  }
+  Truth train(const Training& t) { return tracegen::write_training(path_, t).value(); }
+  Maker maker(std::uint64_t limit = 1024 * kMiB, bool growth = true) {
+    Maker::Options options;
+    options.pool.limit = limit;
+    options.pool.growth = growth;
+    return Maker::create(path_, options).value();
+  }
+  // Ten equal steps, in which `during` is called.
+  static void steps(Maker& m, const std::function<void()>& during) {
+    for (int s = 0; s < 10; ++s) {
+      m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+      during();
+      m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+    }
+  }
+  fs::path path_;
+};
+
+TEST_F(FindingsTest, CleanProgramHasNoneOfThem) {
+  train({});
+  for (const Finding& f : found().findings)
+    for (const char* id : {"leak", "oom", "float64", "peak-is-autotuning", "retrace", "baked-constant"}) EXPECT_NE(f.id, id);
+}
+
+TEST_F(FindingsTest, Autotuning) {
+  Training t;
+  t.autotune_bytes = 64 * kMiB;
+  Truth truth = train(t);
+  EXPECT_EQ(finding("peak-is-autotuning").at_stake, truth.peak - truth.steady_peak);
+}
+
+TEST_F(FindingsTest, Leak) {
+  Training t;
+  t.leak_bytes = 64u << 10;
+  Truth truth = train(t);
+  EXPECT_EQ(finding("leak").at_stake, truth.leaks * t.leak_bytes);
+}
+
+TEST_F(FindingsTest, LeakHeldByAList) {
+  Maker m = maker();
+  m.setting(
+      "fact.held_tensors.train.py:31",
+      R"({"bytes": 9437184, "container": "list", "count": 9, "file": "/data/train.py", "line": 31, "name": "keep.seen"})");
+  for (int s = 0; s < 20; ++s) {
+    m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+    m.alloc({"Identity", "output", kMiB, 0, 1, "", "train.py", 31});
+    m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+  }
+  ASSERT_TRUE(m.finish());
+  std::string remedy = finding("leak").remedy;
+  EXPECT_NE(remedy.find("keep.seen holds 9 tensors, put there at train.py:31"), std::string::npos) << remedy;
+}
+
+TEST_F(FindingsTest, PoolTookTheCard) {
+  Maker m = maker(1024 * kMiB, false);
+  auto a = m.alloc({"Relu", "output", 8 * kMiB});
+  m.device_sample(0, 1024 * kMiB, 1040 * kMiB, 1024 * kMiB);
+  m.free(*a);
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("pool-took-card").at_stake, 1024 * kMiB - 8 * kMiB);
+}
+
+TEST_F(FindingsTest, EmptyRegions) {
+  Maker m = maker();
+  auto small = m.alloc({"Relu", "output", kMiB});
+  auto once = m.alloc({"Big", "output", 256 * kMiB});
+  m.free(*once);
+  steps(m, [&] {
+    auto a = m.alloc({"Relu", "output", kMiB / 4});
+    m.free(*a);
+  });
+  ASSERT_TRUE(m.finish());
+  EXPECT_GE(finding("empty-regions").at_stake.value_or(0), 256 * kMiB);
+  (void)small;
+}
+
+TEST_F(FindingsTest, Float64) {
+  Maker m = maker();
+  m.alloc({"Cast", "output", 8 * kMiB, 0, 2});
+  m.setting("fact.float64.train.py:7", R"({"bytes": 8388608, "file": "/data/train.py", "line": 7, "name": "table"})");
+  ASSERT_TRUE(m.finish());
+  Finding f = finding("float64");
+  EXPECT_EQ(f.at_stake, 4 * kMiB);
+  EXPECT_NE(f.cause.find("table, made at train.py:7"), std::string::npos);
+}
+
+TEST_F(FindingsTest, OptimizerState) {
+  Maker m = maker();
+  Handle kernel = *m.alloc({"kernel", "output", 4 * kMiB});
+  m.tag(kernel, trace::Category::parameter, "dense/kernel", "dense");
+  for (const char* slot : {"adam/m", "adam/v"})
+    m.tag(*m.alloc({slot, "output", 4 * kMiB}), trace::Category::optimizer_state, slot, "");
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("optimizer-state").at_stake, 4 * kMiB);
+}
+
+TEST_F(FindingsTest, LayoutCopies) {
+  Maker m = maker();
+  m.alloc({"StatefulPartitionedCall/conv2d/Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer", "output", 8 * kMiB});
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("layout-copies").at_stake, 8 * kMiB);
+}
+
+TEST_F(FindingsTest, InputsKeptOnTheDevice) {
+  Maker m = maker();
+  m.tag(*m.alloc({"_EagerConst", "output", 32 * kMiB, 0, 1, "", "train.py", 24}), trace::Category::input, "data", "");
+  steps(m, [&] {
+    auto a = m.alloc({"Relu", "output", kMiB});
+    m.free(*a);
+  });
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("inputs-on-device").at_stake, 32 * kMiB);
+}
+
+TEST_F(FindingsTest, Checkpointing) {
+  Training t;
+  t.layers = 12;
+  train(t);
+  EXPECT_FALSE(finding("checkpointing").at_stake) << "what it saves depends on where: unknown";
+}
+
+TEST_F(FindingsTest, WhatPythonSaw) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  m.setting("fact.retrace.train.py:9",
+            R"({"file": "/data/train.py", "function": "step", "line": 9, "reason": "n=1 -> n=2", "traces": 3})");
+  m.setting("fact.retrace.train.py:9",
+            R"({"file": "/data/train.py", "function": "step", "line": 9, "reason": "n=\"4\" -> n=5", "traces": 30})");
+  m.setting("fact.retrace.train.py:2",
+            R"({"file": "/data/train.py", "function": "rare", "line": 2, "reason": "", "traces": 3})");
+  m.setting("fact.persistent_tape.train.py:12", R"({"file": "/data/train.py", "line": 12, "times": 4})");
+  m.setting("fact.baked_constant.Const", R"({"bytes": 3145728, "op": "Const", "file": "/data/train.py", "line": 3})");
+  m.setting("fact.baked_constant.Const_1", R"({"bytes": 1048576, "op": "Const_1", "file": "/data/train.py", "line": 4})");
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("baked-constant").at_stake, 4 * kMiB);
+  EXPECT_NE(finding("persistent-tape").title.find("train.py:12"), std::string::npos);
+  Finding retrace = finding("retrace");
+  EXPECT_EQ(retrace.title, "step was traced 30 times.");
+  EXPECT_EQ(retrace.cause, "n=\"4\" -> n=5");
+  Findings all = found();
+  EXPECT_EQ(std::ranges::count(all.findings, "retrace", &Finding::id), 1);
+}
+
+TEST_F(FindingsTest, BrokenFactsDoNoHarm) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  for (const char* kind : {"retrace", "persistent_tape", "baked_constant", "held_tensors", "float64"})
+    for (const char* json : {"", "{", R"({"traces": )", R"({"traces": "99)", R"({"bytes": -1, "traces": 7, "file": "\\)"})
+      m.setting(std::string("fact.") + kind + ".x", json);
+  ASSERT_TRUE(m.finish());
+  found();
+}
+
+}  // namespace
+}  // namespace vramscope
