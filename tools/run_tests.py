@@ -49,6 +49,7 @@ def steps():
              count=ctest_count),
         Step("ui", ["tools/ui_tests.sh"], count=r"Tests\s+\d+", needs=["ui/package.json"]),
         Step("pytest", [py, "-m", "pytest", "-n", jobs], count=pytest_count),
+        Step("fuzz", ["tools/fuzz.sh", "8"], count=r"^fuzz: ok, \d+ targets", needs=["fuzz/CMakeLists.txt"]),
         Step("tidy-all", tool("check_tidy"), presubmit=True),
         Step("asan", sanitized("asan"), count=ctest_count, presubmit=True),
         Step("tsan", sanitized("tsan"), count=ctest_count, presubmit=True),
