@@ -102,7 +102,9 @@ constexpr const char* kOptionsName = "options";
 void store_options(const collect::CollectOptions& options) {
   std::ofstream file(options.spool_folder / kOptionsName);
   file << "host " << options.host << "\ntrace_limit " << options.trace_limit << "\nspool_limit " << options.spool_limit
-       << "\nanonymize " << options.anonymize << "\nsample_hz " << options.sample_hz << "\n";
+       << "\nsample_hz " << options.sample_hz << "\n";
+  // Beside the names themselves, in a folder that nobody else can read and that goes with the run.
+  if (options.anonymize) file << "anonymize " << (*options.anonymize)[0] << " " << (*options.anonymize)[1] << "\n";
   std::error_code ignored;
   fs::create_directory_symlink(options.output, options.spool_folder / kRunLink, ignored);
 }
@@ -118,7 +120,7 @@ collect::CollectOptions stored_options(const fs::path& spool_folder) {
     if (key == "host") file >> options.host;
     if (key == "trace_limit") file >> options.trace_limit;
     if (key == "spool_limit") file >> options.spool_limit;
-    if (key == "anonymize") file >> options.anonymize;
+    if (trace::AnonymousKey hash_key; key == "anonymize" && file >> hash_key[0] >> hash_key[1]) options.anonymize = hash_key;
     if (key == "sample_hz") file >> options.sample_hz;
   }
   return options;
@@ -167,7 +169,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.collect.spool_limit = spool->limit;
   recording.collect.trace_limit = options.trace_limit;
   recording.collect.sample_hz = options.sample_hz;
-  recording.collect.anonymize = options.anonymize;
+  if (options.anonymize) recording.collect.anonymize = trace::random_key();
   recording.collect.native_symbol = native_symbols();
 
   std::error_code error;

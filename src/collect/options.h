@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "trace/anonymize.h"
 #include "trace/gen/schema.h"
 
 namespace vramscope::collect {
@@ -27,7 +29,7 @@ struct CollectOptions {
   std::uint64_t spool_limit = std::uint64_t{256} << 20;  // bytes per process
   std::uint64_t trace_limit = 0;                         // 0 = none
   double sample_hz = 10;
-  bool anonymize = false;
+  std::optional<trace::AnonymousKey> anonymize = {};
   std::function<void(const std::string&)> say;  // one line, or a few, for the user
   // Name and, where there is debug information, source line of a machine address in a file. Not set: addresses stay numbers.
   NativeSymbols native_symbol;

@@ -12,6 +12,11 @@ namespace vramscope::trace {
 namespace {
 
 constexpr unsigned kDigits = 12;
+constexpr std::string_view kHex = "0123456789abcdef";
+
+bool is_hidden(std::string_view part) {
+  return part.size() == kDigits + 1 && part.starts_with('~') && part.find_first_not_of(kHex, 1) == part.npos;
+}
 
 struct Sip {
   std::uint64_t v0, v1, v2, v3;
@@ -54,7 +59,7 @@ bool begins_with_any(std::string_view text, std::span<const std::string_view> st
 
 }  // namespace
 
-std::uint64_t siphash(std::array<std::uint64_t, 2> key, std::string_view text) {
+std::uint64_t siphash(AnonymousKey key, std::string_view text) {
   Sip sip{key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
   const std::uint64_t length = text.size();
   for (; text.size() >= 8; text.remove_prefix(8)) {
@@ -70,14 +75,19 @@ std::uint64_t siphash(std::array<std::uint64_t, 2> key, std::string_view text) {
   return sip.v0 ^ sip.v1 ^ sip.v2 ^ sip.v3;
 }
 
-Anonymizer::Anonymizer() : key_{} {
-  if (getrandom(key_.data(), sizeof(key_), 0) == static_cast<ssize_t>(sizeof(key_))) return;
+AnonymousKey random_key() {
+  AnonymousKey key{};
+  if (getrandom(key.data(), sizeof(key), 0) == static_cast<ssize_t>(sizeof(key))) return key;
   std::random_device device;
-  for (std::uint64_t& word : key_) word = std::uint64_t{device()} << 32 | device();
+  for (std::uint64_t& word : key) word = std::uint64_t{device()} << 32 | device();
+  return key;
 }
 
 void Anonymizer::append_hidden(std::string& out, std::string_view text) const {
-  static constexpr char kHex[] = "0123456789abcdef";
+  if (is_hidden(text)) {
+    out += text;
+    return;
+  }
   std::uint64_t hash = siphash(key_, text);
   out += '~';
   for (unsigned i = 0; i < kDigits; ++i, hash >>= 4) out += kHex[hash & 15];

@@ -1,5 +1,5 @@
-// Replaces names and paths by hashes (--anonymize). The key is drawn for each trace and kept in memory only, so that nobody can
-// try names against the hashes; equal names have equal hashes within the trace, so that all analysis by name still works.
+// Replaces names and paths by hashes (--anonymize). The key is drawn for each run and forgotten at its end, so that nobody can
+// try names against the hashes; equal names have equal hashes within the run, so that all analysis by name still works.
 #pragma once
 
 #include <array>
@@ -11,12 +11,15 @@
 
 namespace vramscope::trace {
 
+using AnonymousKey = std::array<std::uint64_t, 2>;
+AnonymousKey random_key();
+
 class Anonymizer {
  public:
-  Anonymizer();  // with a random key
-  explicit Anonymizer(std::array<std::uint64_t, 2> key) : key_(key) {}
+  explicit Anonymizer(AnonymousKey key) : key_(key) {}
 
-  // Each part between slashes becomes ~ and 12 hexadecimal digits: model/dense -> ~1f2e3d4c5b6a/~0a1b2c3d4e5f. Empty stays empty.
+  // Each part between slashes becomes ~ and 12 hexadecimal digits: model/dense -> ~1f2e3d4c5b6a/~0a1b2c3d4e5f. Empty stays empty,
+  // and so does what was hidden already: a recovery reads names from the first part of the trace.
   std::string hide(std::string_view text) const;
   // Keys of settings keep their first, known words: gradient_op.model/dense -> gradient_op.~.../~...
   std::string hide_key(std::string_view key) const;
@@ -29,10 +32,10 @@ class Anonymizer {
  private:
   void append_hidden(std::string& out, std::string_view text) const;
 
-  std::array<std::uint64_t, 2> key_;
+  AnonymousKey key_;
 };
 
 // SipHash-2-4, a hash whose results say nothing about the key.
-std::uint64_t siphash(std::array<std::uint64_t, 2> key, std::string_view text);
+std::uint64_t siphash(AnonymousKey key, std::string_view text);
 
 }  // namespace vramscope::trace

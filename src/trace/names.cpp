@@ -12,8 +12,8 @@ constexpr std::size_t kMaxFrames = 4096;  // of one stack; the outer ones are le
 
 }  // namespace
 
-Names::Names(bool anonymize) {
-  if (anonymize) anonymizer_.emplace();
+Names::Names(std::optional<AnonymousKey> anonymize) {
+  if (anonymize) anonymizer_.emplace(*anonymize);
 }
 
 StringId Names::string(std::string_view text) {

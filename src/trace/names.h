@@ -15,7 +15,7 @@ namespace vramscope::trace {
 
 class Names {
  public:
-  explicit Names(bool anonymize);
+  explicit Names(std::optional<AnonymousKey> anonymize);
   Names(const Names&) = delete;  // the interners point to the entries
   Names& operator=(const Names&) = delete;
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "support/result.h"
+#include "trace/anonymize.h"
 #include "trace/gen/schema.h"
 
 namespace vramscope::support {
@@ -20,7 +22,7 @@ struct WriterOptions {
   std::uint64_t start_realtime_us = 0;  // the instant that event times count from; 0 = now
   std::uint64_t limit_bytes = 0;        // --trace-limit: 0 = none; above it old chunks are thinned (docs/format)
   int zstd_level = 1;
-  bool anonymize = false;  // strings of names and paths are replaced by a keyed hash before they are written
+  std::optional<AnonymousKey> anonymize = {};  // strings of names and paths are replaced by a hash with this key
 };
 
 // One writer per trace file, used by one thread. Events are appended in their final order. Dictionary entries are interned:

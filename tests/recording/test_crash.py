@@ -1,6 +1,7 @@
 """SIGKILL at any moment, of the program, of the collector, of both, of the whole group: what had returned is in the trace."""
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -12,10 +13,11 @@ from recording_support import check_blocks
 THREADS = 4
 MOMENTS = 50
 SOAK_MOMENTS = 1000
+OPS = 4  # that the producer names
 
 
 def start(vramscope, producer, folder, counters, *options):
-    command = [vramscope, "run", "-q", "-o", folder, "--", producer, counters.path, str(THREADS), "1000000000", "pause=4000", *options]
+    command = [vramscope, "run", "-q", "-o", folder, *options, "--", producer, counters.path, str(THREADS), "1000000000", "pause=4000"]
     return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                             text=True, start_new_session=True)
 
@@ -97,6 +99,28 @@ def crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
         assert traces[0].settings()["process.signal"] == "9"
     names = {event["op"] for event in traces[0].kind("alloc")}
     assert "" not in names, "an op has lost its name"
+
+
+def test_hidden_names_stay_the_same_through_a_recovery(vramscope, producer, tmp_path, counters, traces_in):
+    """Half of the trace was written by the collector that died, half comes from the spool."""
+    folder = tmp_path / "out"
+    run = start(vramscope, producer, folder, counters, "--anonymize")
+    child = producer_pid(run.pid, time.monotonic() + 60)
+    wait_for_first_event(counters, time.monotonic() + 60)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(path.stat().st_size > 10_000 for path in folder.glob("*.vram")):
+        time.sleep(0.05)
+    kill_and_wait(run.pid)
+    time.sleep(0.2)
+    kill_and_wait(child)
+    run.wait(60)
+    run.stderr.close()
+    assert subprocess.run([vramscope, "recover", folder], capture_output=True, timeout=120).returncode == 0
+    [trace] = traces_in(folder)
+    check_blocks(trace, counters.read(THREADS))
+    names = {event["op"] for event in trace.kind("alloc")}
+    assert all(re.fullmatch(r"~[0-9a-f]{12}(/~[0-9a-f]{12})*", name) for name in names), names
+    assert len(names) == OPS
 
 
 VICTIMS = ("program", "collector", "both", "group")

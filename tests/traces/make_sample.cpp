@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   std::int64_t steps = 30;
   for (int i = 2; i < argc; ++i) {
     if (argv[i] == std::string_view("--steps") && i + 1 < argc) steps = std::atoi(argv[++i]);
-    if (argv[i] == std::string_view("--anonymize")) options.anonymize = true;
+    if (argv[i] == std::string_view("--anonymize")) options.anonymize = random_key();
     if (argv[i] == std::string_view("--limit") && i + 1 < argc) options.limit_bytes = std::strtoull(argv[++i], nullptr, 10);
   }
   auto writer = Writer::create(argv[1], options);
