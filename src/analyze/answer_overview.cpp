@@ -63,7 +63,7 @@ Overview Engine::overview() const {
   const Store& store = s.store;
   Overview out;
   out.path = store.reader().path().string();
-  out.program = setting(store, "command");
+  out.program = setting(store, "process.command");
   out.start_realtime_us = store.reader().start_realtime_us();
   out.duration_us = store.duration_us();
   out.events = store.events();

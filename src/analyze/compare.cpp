@@ -68,8 +68,8 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
 }
 
 bool is_run_specific(const std::string& key) {
-  return key == "command" || key == "pid" || key.find("time") != std::string::npos || key.find("host") != std::string::npos ||
-         key.starts_with("fact.") || key == "exit_code" || key.find("path") != std::string::npos;
+  return key.starts_with("process.") || key.find("time") != std::string::npos || key.find("host") != std::string::npos ||
+         key.starts_with("fact.") || key.find("path") != std::string::npos;
 }
 
 }  // namespace

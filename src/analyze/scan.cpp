@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "analyze/gaps.h"
 #include "analyze/parallel.h"
 
 namespace vramscope::analyze {
@@ -210,6 +211,7 @@ Tables scan(const trace::Reader& reader, const Columns& columns, unsigned thread
   });
 
   Tables out;
+  std::vector<Gap> gaps;
   std::uint64_t floor = 0, next = 0;
   for (Piece& piece : pieces) {
     ChunkRow& row = piece.chunk;
@@ -220,6 +222,7 @@ Tables scan(const trace::Reader& reader, const Columns& columns, unsigned thread
     }
     // Events of an unreadable chunk keep their places, without meaning.
     for (std::uint64_t p = next; p < row.first_event && p < columns.ref.size(); ++p) columns.ref[p] = kNone32;
+    if (next < row.first_event) gaps.push_back({next, row.first_event});
     next = row.first_event + row.events;
     row.floor_us = floor;
     floor = row.last_us = std::max(floor, row.last_us);
@@ -245,6 +248,7 @@ Tables scan(const trace::Reader& reader, const Columns& columns, unsigned thread
   for (std::uint64_t p = next; p < columns.ref.size(); ++p) columns.ref[p] = kNone32;
   out.kinds = shared.kinds.take();
   out.counts.events = columns.ref.size();
+  if (!gaps.empty()) end_overwritten(columns, out.kinds, std::move(gaps));
   return out;
 }
 

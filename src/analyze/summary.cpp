@@ -51,6 +51,8 @@ class Pass {
   }
 
   void chunk(const trace::Chunk& chunk) {
+    // Allocations of an unreadable chunk keep their numbers.
+    if (blocks_.size() < chunk.first_alloc) blocks_.resize(chunk.first_alloc);
     std::array<std::size_t, 32> row{};
     for (std::size_t i = 0; i < chunk.kind.size(); ++i) {
       const auto kind = static_cast<std::size_t>(chunk.kind[i]);
@@ -59,6 +61,8 @@ class Pass {
     }
     out_.events += chunk.kind.size();
   }
+
+  void chunk_is_lost() { chunks_lost_ = true; }
 
   void finish() {
     for (PoolState& pool : pools_) {
@@ -73,8 +77,9 @@ class Pass {
   }
 
  private:
+  static constexpr auto kNoSite = static_cast<trace::SiteId>(~std::uint32_t{0});
   struct Block {
-    trace::SiteId site{};
+    trace::SiteId site = kNoSite;
     std::uint64_t granted = 0;
   };
 
@@ -256,12 +261,15 @@ class Pass {
     row.before_bytes = totals.before;
     row.order_exact = totals.order_exact;
     if (detail_missing) row.end_bytes = totals.live;
+    // Frees in an unreadable chunk never happen for the events that are left; the recorder's own totals know better.
+    if (chunks_lost_) row.peak_bytes = totals.peak;
   }
 
   const trace::Dictionaries& names_;
   Summary& out_;
   std::vector<PoolState> pools_;
   std::vector<Block> blocks_;  // by ordinal
+  bool chunks_lost_ = false;
 };
 
 }  // namespace
@@ -276,10 +284,12 @@ Result<Summary> summarize(const std::string& path) {
   Pass pass(reader->dictionaries(), summary);
   for (std::size_t i = 0; i < reader->chunks(); ++i) {
     auto chunk = reader->chunk(i);
-    if (chunk)
+    if (chunk) {
       pass.chunk(*chunk);
-    else if (summary.damage.empty())
-      summary.damage = chunk.error().message;
+      continue;
+    }
+    pass.chunk_is_lost();
+    if (summary.damage.empty()) summary.damage = chunk.error().message;
   }
   pass.finish();
   for (const auto& [kind, count] : summary.lost)

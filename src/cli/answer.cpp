@@ -49,13 +49,17 @@ Result<int> answer_each(const AnswerOptions& options,
       continue;
     }
     if (traces->size() > 1) fmt::print("{}{}\n", i > 0 ? "\n" : "", dim((*traces)[i].filename().string(), wants_colour(stdout)));
-    analyze::Overview overview = engine->overview();
     fmt::print("{}", answer->text);
-    if (!overview.damage.empty()) fmt::print(stderr, "vramscope: {}: {}\n", (*traces)[i].filename().string(), overview.damage);
+    say_damage((*traces)[i], *engine);
   }
   if (options.json && parts.size() == 1) fmt::print("{}\n", parts[0]);
   if (options.json && parts.size() > 1) fmt::print("{{\"processes\": [{}]}}\n", fmt::join(parts, ",\n"));
   return 0;
+}
+
+void say_damage(const std::filesystem::path& trace, const analyze::Engine& engine) {
+  std::string damage = engine.overview().damage;
+  if (!damage.empty()) fmt::print(stderr, "vramscope: {}: {}\n", trace.filename().string(), damage);
 }
 
 std::string headline(const std::string& sentence, bool alarm) {

@@ -1,6 +1,7 @@
 // What all verbs that answer have in common: which trace, which place, which filter, text or JSON.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct Answer {
 // Opens every trace of the file or folder, prints the answers (a folder's with a heading each), or one JSON document.
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask);
+
+// On stderr, where a trace is not whole: what is missing.
+void say_damage(const std::filesystem::path& trace, const analyze::Engine& engine);
 
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.
 std::string headline(const std::string& sentence, bool alarm = false);

@@ -53,7 +53,9 @@ Result<analyze::Engine> open_one(const std::string& place) {
   auto traces = traces_of(place);
   if (!traces) return std::unexpected(traces.error());
   if (traces->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", place, traces->size()));
-  return analyze::Engine::open(traces->front());
+  auto engine = analyze::Engine::open(traces->front());
+  if (engine) say_damage(traces->front(), *engine);
+  return engine;
 }
 
 class CheckVerb final : public VerbBody {

@@ -38,6 +38,7 @@ class DiffVerb final : public VerbBody {
       if (files->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", name, files->size()));
       auto engine = analyze::Engine::open(files->front());
       if (!engine) return std::unexpected(engine.error());
+      say_damage(files->front(), *engine);
       engines.push_back(std::move(*engine));
       std::filesystem::path path = name;
       names.push_back(path.has_filename() ? path.filename().string() : path.parent_path().filename().string());

@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -177,3 +178,58 @@ def test_errors_are_one_line(traces, words, part):
     assert done.returncode == 2
     assert done.stdout == ""
     assert part in done.stderr and done.stderr.count("\n") == 1
+
+
+# --- traces that lack something: a clear answer or a clear error, never a crash, never silence -------------------------------------
+
+VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    for case in ("empty", "one", "nofrees", "million", "nomarks", "eager", "killed"):
+        subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
+    (folder / "processes").mkdir()
+    for name in ("a", "b"):
+        subprocess.run([BUILD / "tracegen", "clean", folder / "processes" / f"{name}.vram"], check=True, capture_output=True)
+    subprocess.run([BUILD / "tracegen", "large", folder / "damaged.vram", "steps=40"], check=True, capture_output=True)
+    (folder / "whole.vram").write_bytes((folder / "damaged.vram").read_bytes())
+    with open(folder / "damaged.vram", "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size // 2)
+        file.write(b"\xff\x00\xa5\x5a" * 8)
+    (folder / "half.vram").write_bytes((folder / "nomarks.vram").read_bytes()[:-2000])
+    (folder / "text.vram").write_text("hello")
+    (folder / "nothing").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("trace", ["empty.vram", "one.vram", "nofrees.vram", "million.vram", "nomarks.vram", "eager.vram", "killed.vram", "processes",
+                                   "damaged.vram", "half.vram", "text.vram", "nothing", "missing.vram"])
+def test_odd_traces(odd, trace):
+    for words in [[verb, trace] for verb in VERBS] + [["diff", trace, "killed.vram"], ["check", trace, "--budget", "vram.toml"]]:
+        (odd / "vram.toml").write_text('peak = "8GiB"\n')
+        for more in ([], ["--json"]):
+            done = subprocess.run([BUILD / "vramscope", *words, *more], cwd=odd, capture_output=True, text=True, timeout=120)
+            case = f"{' '.join(words + more)}: {done.returncode} {done.stdout[:300]} {done.stderr[:300]}"
+            assert done.returncode in (0, 2), case
+            if done.returncode == 2:
+                assert done.stdout == "" and done.stderr.count("\n") == 1 and trace.split(".")[0] in done.stderr, case
+            elif more:
+                json.loads(done.stdout)
+            elif trace in ("damaged.vram", "half.vram"):
+                assert done.stdout.strip() and re.search("cannot be read|last .* bytes|could not be read", done.stdout + done.stderr), case
+            else:
+                assert done.stdout.strip(), case
+    if trace in ("text.vram", "nothing", "missing.vram"):
+        assert done.returncode == 2
+    if trace == "damaged.vram":  # most of it is there, so most of it is right
+        peaks = [json.loads(subprocess.run([BUILD / "vramscope", *words, "--json"], cwd=odd, capture_output=True, text=True).stdout) for words in
+                 (["summary", trace], ["summary", "whole.vram"])]
+        assert peaks[0]["pools"][0]["peak_bytes"] == peaks[1]["pools"][0]["peak_bytes"]
+        damaged, whole = (p["overview"]["places"][0]["peak"] for p in peaks)
+        assert 0.9 * whole < damaged < 1.1 * whole
+    if trace == "processes":
+        answer = json.loads(subprocess.run([BUILD / "vramscope", "peak", trace, "--json"], cwd=odd, capture_output=True, text=True).stdout)
+        assert len(answer["processes"]) == 2

@@ -7,6 +7,7 @@
 
 #include "training.h"
 
+using vramscope::tracegen::Maker;
 using vramscope::tracegen::Training;
 
 namespace {
@@ -28,11 +29,36 @@ const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"large", [](Training& t) { t.layers = 200, t.small_blocks = 6, t.layer_bytes = 4u << 20; }},
 };
 
+// Traces that lack something.
+const std::map<std::string, std::function<void(Maker&)>> kOdd = {
+    {"empty", [](Maker&) {}},
+    {"one", [](Maker& m) { m.alloc({"Relu", "output", 1024}); }},
+    {"nofrees",
+     [](Maker& m) {
+       for (int i = 0; i < 5000; ++i) m.alloc({"Relu", "output", 512});
+     }},
+    {"million",
+     [](Maker& m) {
+       for (int i = 0; i < 1'000'000; ++i) m.alloc({i % 2 == 0 ? "Relu" : "Add", "output", 256});
+     }},
+};
+
+int write_odd(const std::string& name, const char* path) {
+  auto maker = Maker::create(path, {});
+  if (!maker) {
+    std::fprintf(stderr, "tracegen: %s\n", maker.error().message.c_str());
+    return 2;
+  }
+  kOdd.at(name)(*maker);
+  return maker->finish() ? 0 : 2;
+}
+
 int usage() {
   std::fprintf(stderr,
                "usage: tracegen CASE FILE [seed=N] [steps=N] [layers=N] [leak=BYTES] [every=N] [noise=BYTES] [events=N] "
                "[limit=BYTES] [growth=0|1]\ncases:");
   for (const auto& [name, set] : kCases) std::fprintf(stderr, " %s", name.c_str());
+  for (const auto& [name, write] : kOdd) std::fprintf(stderr, " %s", name.c_str());
   std::fprintf(stderr, "\n");
   return 2;
 }
@@ -40,6 +66,7 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && kOdd.contains(argv[1])) return write_odd(argv[1], argv[2]);
   if (argc < 3 || !kCases.contains(argv[1])) return usage();
   Training program;
   kCases.at(argv[1])(program);
