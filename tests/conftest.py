@@ -71,3 +71,16 @@ def run():
         return done
 
     return call
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The confusion table of tests/tensorflow/test_leaks_real.py, from the reports of all workers."""
+    seen = [tuple(value) for reports in terminalreporter.stats.values() for report in reports
+            for key, value in getattr(report, "user_properties", []) if key == "leak verdict" and report.when == "call"]
+    if not seen:
+        return
+    verdicts = ("growing", "not growing", "cannot tell")
+    terminalreporter.section("leak verdicts on real programs")
+    terminalreporter.write_line(f"{'truth':8}" + "".join(f"{v:>14}" for v in verdicts))
+    for truth in ("clean", "leak"):
+        terminalreporter.write_line(f"{truth:8}" + "".join(f"{seen.count((truth, v)):14}" for v in verdicts))

@@ -129,8 +129,9 @@ Choice choose(const std::vector<Token>& tokens) {
   }
   out.steps = best;
   out.chosen.assign(tokens.size(), 0);
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    out.chosen[i] = candidate[i] != 0 && (tokens[i].count == best || tokens[i].count == best + 1);
+  // Not those that repeat once more: that may be the beginning of a step that the end of the recording cut short, or something
+  // that the program did once before the first.
+  for (std::size_t i = 0; i < tokens.size(); ++i) out.chosen[i] = candidate[i] != 0 && tokens[i].count == best;
   return out;
 }
 
@@ -146,7 +147,7 @@ std::vector<Use> uses_of(const Reading& reading, const std::vector<std::uint8_t>
 }
 
 // Cuts the uses into stretches in which no token occurs twice: greedy, a repeated token opens the next one. Steps are found
-// when each stretch but the last is complete.
+// when each stretch is complete.
 struct Cut {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> stretch;  // first and last position
   bool complete = false;
@@ -169,8 +170,7 @@ Cut cut(const std::vector<Use>& uses, const std::vector<std::uint8_t>& chosen, s
     out.stretch.back().second = use.pos;
     ++in_step;
   }
-  // The last stretch may be cut short by the end of the recording.
-  out.complete = whole && (out.stretch.size() == steps || (out.stretch.size() == steps + 1 && in_step < wanted));
+  out.complete = whole && in_step == wanted && out.stretch.size() == steps;
   return out;
 }
 
