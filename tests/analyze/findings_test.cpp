@@ -79,9 +79,8 @@ TEST_F(FindingsTest, Leak) {
 
 TEST_F(FindingsTest, LeakHeldByAList) {
   Maker m = maker();
-  m.setting(
-      "fact.held_tensors.train.py:31",
-      R"({"bytes": 9437184, "container": "list", "count": 9, "file": "/data/train.py", "line": 31, "name": "keep.seen"})");
+  m.setting("fact.held_tensors.train.py:31",
+            R"({"bytes": 9437184, "container": "list", "count": 9, "file": "/data/train.py", "line": 31, "name": "keep.seen"})");
   for (int s = 0; s < 20; ++s) {
     m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
     m.alloc({"Identity", "output", kMiB, 0, 1, "", "train.py", 31});
@@ -167,8 +166,7 @@ TEST_F(FindingsTest, WhatPythonSaw) {
             R"({"file": "/data/train.py", "function": "step", "line": 9, "reason": "n=1 -> n=2", "traces": 3})");
   m.setting("fact.retrace.train.py:9",
             R"({"file": "/data/train.py", "function": "step", "line": 9, "reason": "n=\"4\" -> n=5", "traces": 30})");
-  m.setting("fact.retrace.train.py:2",
-            R"({"file": "/data/train.py", "function": "rare", "line": 2, "reason": "", "traces": 3})");
+  m.setting("fact.retrace.train.py:2", R"({"file": "/data/train.py", "function": "rare", "line": 2, "reason": "", "traces": 3})");
   m.setting("fact.persistent_tape.train.py:12", R"({"file": "/data/train.py", "line": 12, "times": 4})");
   m.setting("fact.baked_constant.Const", R"({"bytes": 3145728, "op": "Const", "file": "/data/train.py", "line": 3})");
   m.setting("fact.baked_constant.Const_1", R"({"bytes": 1048576, "op": "Const_1", "file": "/data/train.py", "line": 4})");
