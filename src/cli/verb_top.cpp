@@ -58,9 +58,9 @@ std::string json_of(const State& state) {
           .member("pool_bytes", p.pool)
           .member("live_bytes", p.live)
           .member("peak_bytes", p.peak)
-          .member("ooms", p.ooms)
-          .member("step", p.step)
-          .member("phase", p.phase);
+          .member("ooms", p.ooms);
+      maybe("step", p.step > 0 ? std::optional(p.step) : std::nullopt);
+      maybe("phase", p.phase.empty() ? std::nullopt : std::optional(p.phase));
       maybe("steady_peak_bytes", p.steady_peak);
       maybe("growth_bytes_per_step", p.growth);
     }
@@ -101,10 +101,16 @@ class TopVerb final : public VerbBody {
     if (json_)
       fmt::print("{}\n", json_of(state));
     else
-      fmt::print("{}",
-                 draw(state, view_, Screen::size().first, static_cast<int>(24 + state.gpus.size() + 2 * state.processes.size()))
-                     .plain());
+      fmt::print("{}", picture(state));
     return 0;
+  }
+
+  std::string picture(const State& state) {
+    view_.once = true;
+    const auto height = 24 + state.gpus.size() + 2 * state.processes.size();
+    std::string text = draw(state, view_, Screen::size().first, static_cast<int>(height)).plain();
+    text.erase(text.find_last_not_of('\n') + 1);
+    return text + "\n";
   }
 
   Result<int> live() {
@@ -170,9 +176,8 @@ class TopVerb final : public VerbBody {
   void select(int step, const State& state) {
     const auto rows = shown_processes(state, view_);
     if (rows.empty()) return;
-    int at = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].pid == view_.selected) at = static_cast<int>(i);
+    const auto found = std::ranges::find(rows, selected_process(rows, view_), &Process::pid);
+    const int at = static_cast<int>(found - rows.begin());
     view_.selected = rows[static_cast<std::size_t>(std::clamp(at + step, 0, static_cast<int>(rows.size()) - 1))].pid;
   }
 

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from terminal import Terminal
+
 
 @pytest.fixture
 def fakegpu(build):
@@ -33,6 +35,66 @@ def test_a_machine_without_devices_is_no_error(run, vramscope):
     assert "No device figures" in done.stdout or "No GPU here" in done.stdout
 
 
+def devices_of(fakegpu, tmp_path):
+    return {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_DEVICES": "2"}
+
+
+@pytest.fixture
+def busy_devices(vramscope, fakegpu, tmp_path):
+    """Two processes on a card, one of them recorded; their environment."""
+    env, held = devices_of(fakegpu, tmp_path), []
+    try:
+        for prefix, mib in (([], "3000"), ([vramscope, "run", "-q", "-o", tmp_path / "out", "--"], "500")):
+            held.append(subprocess.Popen([*prefix, fakegpu / "cuda_program", "dlsym", "hold", mib], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, env=env))
+            assert held[-1].stdout.readline() == b"holding\n"
+        yield env
+    finally:
+        for process in held:
+            process.communicate(b"")
+
+
+def test_keys_and_sizes_of_a_terminal(vramscope, busy_devices):
+    with Terminal([vramscope, "top"], env=busy_devices) as terminal:
+        row = lambda text: next(line for line in terminal.lines() if text in line)
+        place = lambda text: terminal.lines().index(row(text))  # other people's processes may stand between ours
+        terminal.until(lambda: terminal.shows("hold 500") and terminal.shows("hold 3000") and " CUDA " in row("hold 500"))
+        assert "GPU 0" in terminal.text() and "GPU 1" in terminal.text()
+        assert "500.0" in row("hold 500") and "not recorded" in row("hold 3000")
+        assert place("hold 3000") < place("hold 500"), "the largest on the device first"
+        assert any(0x2800 < ord(c) < 0x2900 for c in row("hold 500")), "a curve in braille"
+        terminal.press("s")
+        terminal.until(lambda: terminal.shows("sorted by live") and place("hold 500") < place("hold 3000"))
+        for key in "/Hold 3":
+            terminal.press(key)
+        terminal.until(lambda: terminal.shows("filter: Hold 3") and not terminal.shows("hold 500"))
+        terminal.press("\r")
+        terminal.until(lambda: terminal.shows("select") and not terminal.shows("hold 500"))
+        terminal.press("\x1b")
+        terminal.until(lambda: terminal.shows("hold 500"))
+        terminal.press("?")
+        terminal.until(lambda: terminal.shows("No key changes anything"))
+        terminal.press("?")
+        terminal.until(lambda: not terminal.shows("No key changes anything"))
+        for columns, rows in ((80, 24), (40, 10), (160, 50)):
+            terminal.resize(columns, rows)
+            terminal.until(lambda: terminal.shows("vramscope top") and terminal.shows("GPU 0") and "select" in terminal.lines()[-1])
+        sent = terminal.received
+        terminal.settle(2)
+        assert terminal.received - sent < 4000, "only what changed is sent, not whole screens"
+        terminal.press("q")
+        assert terminal.exit_code() == 0
+        assert terminal.raw.endswith(b"\x1b[?25h\x1b[?1049l"), "cursor and screen are given back"
+
+
+def test_interrupted_it_gives_the_screen_back(vramscope):
+    with Terminal([vramscope, "top"], env={**os.environ, "VRAMSCOPE_NVML": "/nonexistent.so"}) as terminal:
+        terminal.until(lambda: terminal.shows("No device figures") or terminal.shows("No GPU here"))
+        terminal.press("\x03")
+        assert terminal.exit_code() == 0
+        assert terminal.raw.endswith(b"\x1b[?25h\x1b[?1049l")
+
+
 def test_needs_a_terminal_unless_once(run, vramscope):
     done = run([vramscope, "top"], code=2)
     assert done.stderr.count("\n") == 1 and "--once" in done.stderr
@@ -50,11 +112,8 @@ time.sleep(60)
 """
 
 
-def test_a_recorded_process_shows_what_its_framework_counts(run, vramscope, tensorflow, tmp_path):
-    version, python = tensorflow
-    if version != "2.21":
-        pytest.skip("one version is enough: totals are tested elsewhere")
-    child = subprocess.Popen([vramscope, "run", "-q", "-o", tmp_path / "out", "--", python, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+def test_a_recorded_process_shows_what_its_framework_counts(run, vramscope, newest_tensorflow, tmp_path):
+    child = subprocess.Popen([vramscope, "run", "-q", "-o", tmp_path / "out", "--", newest_tensorflow, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
     try:
         counted = int(child.stdout.readline())
         deadline = time.monotonic() + 20
@@ -66,6 +125,11 @@ def test_a_recorded_process_shows_what_its_framework_counts(run, vramscope, tens
             time.sleep(0.5)
         assert mine, (counted, state["processes"])
         assert mine[0]["peak_bytes"] >= counted and mine[0]["framework"] == "TensorFlow"
+        assert mine[0]["step"] is None and mine[0]["phase"] is None, "a program without a training loop has neither"
+        with Terminal([vramscope, "top"]) as terminal:
+            terminal.until(lambda: any(str(mine[0]["pid"]) in line and "TensorFlow" in line for line in terminal.lines()))
+            terminal.press("q")
+            assert terminal.exit_code() == 0
     finally:
         child.terminate()
         child.wait(timeout=30)

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ranges>
 
 #include "cli/terminal.h"
 #include "support/units.h"
@@ -23,36 +25,58 @@ constexpr std::int32_t kLive = 0x6dbbf0, kFree = 0x3f5468, kOutside = 0x7a8594, 
 std::string mib(Bytes bytes) { return support::format_in(bytes, kMiB); }
 std::string mib(const std::optional<Bytes>& bytes) { return bytes ? mib(*bytes) : "–"; }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return out;
+}
+
 struct Column {
   const char* head;
-  int width;
+  int width;  // at least
   bool left;
   int drop;  // at narrow screens the highest goes first
 };
-constexpr Column kColumns[] = {{"PID", 7, true, 0},        {"COMMAND", 22, true, 0}, {"FRAMEWORK", 12, true, 4},
-                               {"GPU", 4, false, 0},       {"DEVICE", 11, false, 0}, {"POOL", 11, false, 2},
-                               {"LIVE", 10, false, 0},     {"PEAK", 10, false, 0},   {"STEADY", 10, false, 3},
-                               {"A STEP", 8, false, 1},    {"STEP", 7, false, 1},    {"PHASE", 10, true, 5},
-                               {"LIVE, 60 s", 14, true, 6}};
+enum { kPid, kCommand, kFramework, kGpu, kDevice, kPool, kLiveNow, kPeak, kSteady, kGrowth, kStep, kPhase, kPlot, kColumnCount };
+constexpr std::array<Column, kColumnCount> kColumns = {{{"PID", 7, true, 0},
+                                                        {"COMMAND", 14, true, 0},
+                                                        {"FRAMEWORK", 12, true, 6},
+                                                        {"GPU", 4, false, 0},
+                                                        {"DEVICE", 9, false, 0},
+                                                        {"POOL", 9, false, 2},
+                                                        {"LIVE", 9, false, 0},
+                                                        {"PEAK", 9, false, 0},
+                                                        {"STEADY", 9, false, 3},
+                                                        {"A STEP", 7, false, 1},
+                                                        {"STEP", 6, false, 1},
+                                                        {"PHASE", 9, true, 4},
+                                                        {"LIVE, 60 s", 10, true, 5}}};
 
-// From the start of a column to that of the next: two spaces beside text, one between numbers.
-int step_after(std::size_t i) {
-  const bool beside_text = kColumns[i].left || (i + 1 < std::size(kColumns) && kColumns[i + 1].left);
-  return kColumns[i].width + (beside_text ? 2 : 1);
-}
+// The columns that fit, with their widths; 0 = left out. Room to spare goes to the curve and to the command.
+using Widths = std::array<int, kColumnCount>;
 
-std::vector<bool> fitting(int width) {
-  std::vector<bool> kept(std::size(kColumns), true);
-  const auto need = [&] {
-    int sum = 2;
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      if (kept[i]) sum += step_after(i);
-    return sum;
+// Two spaces beside text, one between numbers.
+int gap_after(std::size_t i) { return kColumns[i].left || (i + 1 < kColumnCount && kColumns[i + 1].left) ? 2 : 1; }
+
+Widths fitting(int screen) {
+  Widths widths{};
+  for (std::size_t i = 0; i < kColumnCount; ++i) widths[i] = kColumns[i].width;
+  const auto spare = [&] {
+    int left = screen - 1;  // the last gap is the margin
+    for (std::size_t i = 0; i < kColumnCount; ++i)
+      if (widths[i] > 0) left -= widths[i] + gap_after(i);
+    return left;
   };
-  for (int drop = 6; drop > 0 && need() > width; --drop)
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      if (kColumns[i].drop == drop) kept[i] = false;
-  return kept;
+  for (int drop = 6; drop > 0 && spare() < 0; --drop)
+    for (std::size_t i = 0; i < kColumnCount; ++i)
+      if (kColumns[i].drop == drop) widths[i] = 0;
+  const auto widen = [&](std::size_t column, int most) {
+    if (widths[column] > 0) widths[column] += std::clamp(spare(), 0, most);
+  };
+  widen(kCommand, 8);
+  widen(kPlot, 10);
+  widen(kCommand, 18);
+  return widths;
 }
 
 // The highest value of each of `columns` equal stretches of the last `span_us`, as a share of `top`.
@@ -69,9 +93,16 @@ std::vector<double> curve(const Process& process, std::uint64_t now_us, std::uin
   return out;
 }
 
+// "NVIDIA GeForce RTX 4090" is "RTX 4090": what tells cards apart.
+std::string_view short_name(std::string_view name) {
+  for (const std::string_view maker : {"NVIDIA ", "GeForce ", "Tesla "})
+    if (name.starts_with(maker)) name.remove_prefix(maker.size());
+  return name;
+}
+
 void draw_gpu(Canvas& canvas, int y, const Gpu& gpu, int bar_x, bool ascii) {
   int x = canvas.put(1, y, fmt::format("GPU {}", gpu.index), kStrong);
-  canvas.put(x + 2, y, printable(gpu.name.substr(gpu.name.rfind(' ') + 1), 10), kSoft);
+  canvas.put(x + 2, y, printable(short_name(gpu.name), 14), kSoft);
   canvas.put_right(32, y, mib(gpu.used), kText);
   canvas.put(33, y, fmt::format("of {}", support::format_count(gpu.total / kMiB)), kSoft);
   const double share = gpu.total == 0 ? 0 : static_cast<double>(gpu.used) / static_cast<double>(gpu.total);
@@ -95,53 +126,50 @@ void draw_gpu(Canvas& canvas, int y, const Gpu& gpu, int bar_x, bool ascii) {
   part(0, std::min(gpu.live, pool), kLive, "#");
 }
 
-void draw_process(Canvas& canvas, int y, const Process& process, const std::vector<bool>& kept, std::uint64_t now_us,
-                  bool ascii) {
+void draw_process(Canvas& canvas, int y, const Process& process, const Widths& widths, std::uint64_t now_us, bool ascii) {
   const Style base = process.recorded ? kText : kSoft;
   const std::string cells[] = {
       fmt::format("{}", process.pid),
-      printable(process.command, 22),
+      printable(process.command, static_cast<std::size_t>(widths[kCommand])),
       process.recorded ? process.framework : "not recorded",
       process.gpu < 0 ? "host" : fmt::format("{}", process.gpu),
       mib(process.device),
-      process.recorded ? mib(process.pool) : "–",
+      process.pool > 0 ? mib(process.pool) : "–",
       process.recorded ? mib(process.live) : "–",
       process.recorded ? mib(process.peak) : "–",
       mib(process.steady_peak),
       process.growth ? (*process.growth >= 1 ? "+" + mib(static_cast<Bytes>(*process.growth)) : "0") : "–",
       process.step > 0 ? support::format_count(static_cast<std::uint64_t>(process.step)) : "–",
-      process.phase.empty() ? "–" : printable(process.phase, 10),
+      process.phase.empty() ? "–" : printable(process.phase, kColumns[kPhase].width),
       ""};
   int x = 1;
-  for (std::size_t i = 0; i < std::size(kColumns); ++i) {
-    if (!kept[i]) continue;
-    const Style style = i == 0 || i == 4 ? Style{.colour = process.recorded ? 0xffffff : 0x8791a0, .bold = process.recorded}
-                        : i == 9 && process.grows ? kSignal
-                        : i == 2                  ? kSoft
-                                                  : base;
-    if (i + 1 == std::size(kColumns))
-      plot(canvas, x, y, kColumns[i].width, 1, curve(process, now_us, 60'000'000, 2 * kColumns[i].width, process.peak),
-           {.colour = kLive}, ascii);
+  for (std::size_t i = 0; i < kColumnCount; ++i) {
+    if (widths[i] == 0) continue;
+    const Style style = i == kPid || i == kDevice
+                            ? Style{.colour = process.recorded ? 0xffffff : 0x8791a0, .bold = process.recorded}
+                        : i == kGrowth && process.grows ? kSignal
+                        : i == kFramework               ? kSoft
+                                                        : base;
+    if (i == kPlot)
+      plot(canvas, x, y, widths[i], 1, curve(process, now_us, 60'000'000, 2 * widths[i], process.peak), {.colour = kLive}, ascii);
     else if (kColumns[i].left)
       canvas.put(x, y, cells[i], style);
     else
-      canvas.put_right(x + kColumns[i].width, y, cells[i], style);
-    x += step_after(i);
+      canvas.put_right(x + widths[i], y, cells[i], style);
+    x += widths[i] + gap_after(i);
   }
 }
 
-void draw_heads(Canvas& canvas, int y, const std::vector<bool>& kept, const std::string& sort) {
+void draw_heads(Canvas& canvas, int y, const Widths& widths, const std::string& sort) {
   int x = 1;
-  for (std::size_t i = 0; i < std::size(kColumns); ++i) {
-    if (!kept[i]) continue;
-    std::string low(kColumns[i].head);
-    for (char& c : low) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    const Style style = low == sort || (sort == "growth" && low == "a step") ? kStrong : kSoft;
+  for (std::size_t i = 0; i < kColumnCount; ++i) {
+    if (widths[i] == 0) continue;
+    const Style style = lower(kColumns[i].head) == sort || (sort == "growth" && i == kGrowth) ? kStrong : kSoft;
     if (kColumns[i].left)
       canvas.put(x, y, kColumns[i].head, style);
     else
-      canvas.put_right(x + kColumns[i].width, y, kColumns[i].head, style);
-    x += step_after(i);
+      canvas.put_right(x + widths[i], y, kColumns[i].head, style);
+    x += widths[i] + gap_after(i);
   }
 }
 
@@ -200,6 +228,15 @@ std::string sentence_of(const Process& process) {
   return process.sentence;
 }
 
+// A sentence is cut at its end, unlike a name.
+std::string beginning(const std::string& sentence, int width) {
+  const auto all = characters(sentence);
+  if (static_cast<int>(all.size()) <= width) return sentence;
+  std::string out;
+  for (const std::string_view character : all | std::views::take(width - 1)) out += character;
+  return out + "…";
+}
+
 void draw_keys(Canvas& canvas, const View& view) {
   const int y = canvas.height() - 1;
   canvas.background(y, 0x1a1f27);
@@ -237,10 +274,18 @@ std::vector<Process> shown_processes(const State& state, const View& view) {
   std::vector<Process> out;
   for (const Process& process : state.processes) {
     const std::string text = fmt::format("{} {} {} gpu{}", process.pid, process.command, process.framework, process.gpu);
-    if (view.filter.empty() || text.find(view.filter) != std::string::npos) out.push_back(process);
+    if (lower(text).find(lower(view.filter)) != std::string::npos) out.push_back(process);
   }
   sort_processes(out, view.by_gpu ? "gpu" : view.sort);
   return out;
+}
+
+std::uint32_t selected_process(const std::vector<Process>& shown, const View& view) {
+  if (shown.empty()) return 0;
+  const auto chosen = std::ranges::find(shown, view.selected, &Process::pid);
+  if (chosen != shown.end()) return chosen->pid;
+  const auto first = std::ranges::find(shown, true, &Process::recorded);  // there is more to show of it
+  return first != shown.end() ? first->pid : shown.front().pid;
 }
 
 Canvas draw(const State& state, const View& view, int width, int height) {
@@ -254,8 +299,9 @@ Canvas draw(const State& state, const View& view, int width, int height) {
                              support::format_plural(state.gpus.size(), "GPU", "GPUs"),
                              support::format_plural(state.processes.size(), "process", "processes"), recorded),
                  kText);
-  const std::string about = fmt::format("{}every {:.1f} s    sorted by {}    all in MiB", view.paused ? "paused    " : "",
-                                        view.every_s, view.by_gpu ? "GPU" : view.sort);
+  const std::string about =
+      fmt::format("{}{}sorted by {}    all in MiB", view.paused ? "paused    " : "",
+                  view.once ? "" : fmt::format("every {:.1f} s    ", view.every_s), view.by_gpu ? "GPU" : view.sort);
   if (x + columns_of(about) + 4 < width) canvas.put_right(width - 2, 0, about, kSoft);
   int y = 2;
   if (view.help) {
@@ -282,15 +328,15 @@ Canvas draw(const State& state, const View& view, int width, int height) {
     ++y;
   }
   ++y;
-  const auto kept = fitting(width);
-  draw_heads(canvas, y++, kept, view.sort);
+  const Widths widths = fitting(width);
+  draw_heads(canvas, y++, widths, view.sort);
   const std::size_t rows =
       static_cast<std::size_t>(std::max(1, std::min<int>(static_cast<int>(processes.size()), height - y - 4)));
   const Process* chosen = nullptr;
+  const std::uint32_t selected = selected_process(processes, view);
   for (std::size_t i = 0; i < std::min(rows, processes.size()); ++i) {
-    const bool selected = processes[i].pid == view.selected || (view.selected == 0 && i == 0);
-    if (selected) canvas.background(y, kSelected), chosen = &processes[i];
-    draw_process(canvas, y++, processes[i], kept, state.time_us, view.ascii);
+    if (processes[i].pid == selected) canvas.background(y, kSelected), chosen = &processes[i];
+    draw_process(canvas, y++, processes[i], widths, state.time_us, view.ascii);
   }
   if (processes.empty())
     canvas.put(1, y++,
@@ -305,10 +351,10 @@ Canvas draw(const State& state, const View& view, int width, int height) {
     const std::string sentence = sentence_of(process);
     if (sentence.empty() || y >= height - 1) continue;
     canvas.put(1, y, fmt::format("{:<6}", process.pid), kStrong);
-    canvas.put(8, y++, printable(sentence, static_cast<std::size_t>(std::max(20, width - 10))),
+    canvas.put(8, y++, beginning(printable(sentence), std::max(20, width - 10)),
                process.grows || process.ooms > 0 ? kSignal : kText);
   }
-  draw_keys(canvas, view);
+  if (!view.once) draw_keys(canvas, view);
   return canvas;
 }
 

@@ -16,7 +16,8 @@ struct View {
   bool paused = false;
   bool help = false;
   bool ascii = false;
-  std::uint32_t selected = 0;  // pid, 0 = the first
+  bool once = false;           // a picture that nobody can press a key on
+  std::uint32_t selected = 0;  // pid, 0 = not chosen yet
   double every_s = 0.5;
   std::string host;
   std::string clock;  // "08:32:18"
@@ -27,6 +28,8 @@ void sort_processes(std::vector<Process>& processes, const std::string& by);
 
 // Rows that the filter lets through, in the order of the view.
 std::vector<Process> shown_processes(const State& state, const View& view);
+// The one whose inside is drawn: the chosen one, else the first that is recorded. 0 = there is none.
+std::uint32_t selected_process(const std::vector<Process>& shown, const View& view);
 Canvas draw(const State& state, const View& view, int width, int height);
 
 }  // namespace vramscope::cli::top

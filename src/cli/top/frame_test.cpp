@@ -89,6 +89,26 @@ TEST(TopFrame, DropsColumnsAndNeverLeavesTheScreen) {
   EXPECT_NE(picture(two_processes(), {}, 160).find("FRAMEWORK"), std::string::npos);
 }
 
+TEST(TopFrame, KeepsWhatTellsMostWhenThereIsLittleRoom) {
+  const std::string wide = picture(two_processes(), {}, 120);
+  EXPECT_NE(wide.find("PHASE"), std::string::npos) << wide;
+  EXPECT_NE(wide.find("LIVE, 60 s"), std::string::npos) << wide;
+  const std::string narrow = picture(two_processes(), {}, 80);
+  for (const char* head : {"PID", "COMMAND", "GPU", "DEVICE", "LIVE", "PEAK", "A STEP", "STEP"})
+    EXPECT_NE(narrow.find(head), std::string::npos) << head << "\n" << narrow;
+}
+
+TEST(TopFrame, ShowsTheInsideOfARecordedProcessUnlessAnotherIsChosen) {
+  View view;
+  const auto rows = shown_processes(two_processes(), view);
+  EXPECT_EQ(rows[0].pid, 9120U);
+  EXPECT_EQ(selected_process(rows, view), 702U);
+  view.selected = 9120;
+  EXPECT_EQ(selected_process(rows, view), 9120U);
+  view.selected = 1;  // ended meanwhile
+  EXPECT_EQ(selected_process(rows, view), 702U);
+}
+
 TEST(TopFrame, SaysWhyThereIsNothing) {
   State state;
   state.problem = "libnvidia-ml.so.1 is not there";

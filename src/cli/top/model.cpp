@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <ranges>
+#include <span>
 
 #include "cli/top/inside.h"
 #include "cli/top/spool_totals.h"
@@ -31,6 +33,41 @@ const char* name_of(spool::Framework framework) {
       break;
   }
   return "recorded";
+}
+
+// What a framework handed out, on its devices where it has any, else on the host. A program without a framework is told by what
+// it asked the driver for.
+void add_pools(Process& process, const spool::Header& header) {
+  const std::uint32_t count = std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
+  const std::span pools(header.pools, count);
+  const auto on_device = [](spool::Level level) {
+    return [level](const spool::Pool& pool) { return pool.level == level && pool.device >= 0; };
+  };
+  const auto on_host = [](const spool::Pool& pool) { return pool.level == spool::Level::tensor && pool.device < 0; };
+  const auto add = [&](const auto& counts) {
+    for (const spool::Pool& pool : pools | std::views::filter(counts)) {
+      process.framework = name_of(pool.level == spool::Level::driver ? spool::Framework::cuda : pool.framework);
+      process.gpu = std::max(process.gpu, pool.device);
+      process.live += pool.live_bytes.load(std::memory_order_relaxed);
+      process.peak += pool.peak_bytes.load(std::memory_order_relaxed);
+      process.pool += pool.region_bytes.load(std::memory_order_relaxed);
+      process.limit += pool.limit_bytes.load(std::memory_order_relaxed);
+      process.ooms += pool.ooms.load(std::memory_order_relaxed);
+    }
+  };
+  if (std::ranges::any_of(pools, on_device(spool::Level::tensor)))
+    add(on_device(spool::Level::tensor));
+  else if (std::ranges::any_of(pools, on_host))
+    add(on_host);
+  else
+    add(on_device(spool::Level::driver));
+}
+
+std::string command_of(std::uint32_t pid) {
+  std::string out = collect::proc::read_file(fmt::format("/proc/{}/cmdline", pid));
+  while (!out.empty() && out.back() == '\0') out.pop_back();
+  std::replace(out.begin(), out.end(), '\0', ' ');
+  return support::short_command(out);
 }
 
 }  // namespace
@@ -73,21 +110,7 @@ void Gatherer::read_spools(State& state, std::uint64_t now_us) {
     process.command = support::short_command(known->totals.command());
     process.recorded = true;
     process.framework = name_of(spool::Framework::none);
-    const std::uint32_t pools = std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
-    bool on_device = false;
-    for (std::uint32_t i = 0; i < pools; ++i)
-      on_device |= header.pools[i].device >= 0 && header.pools[i].level == spool::Level::tensor;
-    for (std::uint32_t i = 0; i < pools; ++i) {
-      const spool::Pool& pool = header.pools[i];
-      if (pool.level != spool::Level::tensor || (on_device && pool.device < 0)) continue;
-      process.framework = name_of(pool.framework);
-      process.gpu = std::max(process.gpu, pool.device);
-      process.live += pool.live_bytes.load(std::memory_order_relaxed);
-      process.peak += pool.peak_bytes.load(std::memory_order_relaxed);
-      process.pool += pool.region_bytes.load(std::memory_order_relaxed);
-      process.limit += pool.limit_bytes.load(std::memory_order_relaxed);
-      process.ooms += pool.ooms.load(std::memory_order_relaxed);
-    }
+    add_pools(process, header);
     known->history.emplace_back(now_us, process.live);
     while (now_us - known->history.front().first > kHistoryUs) known->history.pop_front();
     process.history.assign(known->history.begin(), known->history.end());
@@ -120,16 +143,15 @@ void Gatherer::read_devices(State& state) {
         }
         Process other;
         other.pid = seen.pid;
-        other.command = collect::proc::read_file(fmt::format("/proc/{}/cmdline", seen.pid));
-        std::replace(other.command.begin(), other.command.end(), '\0', ' ');
-        other.command = support::short_command(other.command);
+        other.command = command_of(seen.pid);
         other.gpu = gpu.index;
         if (told) other.device = seen.bytes;
         state.processes.push_back(std::move(other));
       }
     }
     for (const Process& process : state.processes)
-      if (process.recorded && process.gpu == gpu.index) gpu.live += process.live, gpu.pool += process.pool;
+      if (process.recorded && process.gpu == gpu.index)
+        gpu.live += process.live, gpu.pool += std::max(process.pool, process.live);
     state.gpus.push_back(std::move(gpu));
   }
 }
