@@ -13,29 +13,36 @@ namespace vramscope::serve {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kStackedSteps = 4000;  // beyond, bars are thinner than a pixel: the total says it
+// Beyond, a bar is about as thin as a pixel and shows the highest of its neighbours.
+constexpr std::size_t kStackedSteps = 500;
 
 double known(analyze::Bytes bytes) { return bytes == 0 ? kUnknown : static_cast<double>(bytes); }
 
-// What each step's peak is made of, by category.
+// What each step's peak is made of, by category. Of very many steps, each stretch of neighbours gets what its highest one is made
+// of.
 void fill_stack(const analyze::Engine& engine, const analyze::Steps& steps, Steps& out) {
   for (const std::string_view name : analyze::category_names()) out.categories.emplace_back(name);
   const std::size_t n = steps.steps.size();
   out.stack.assign(out.categories.size() * n, 0);
-  const std::size_t every = n / kStackedSteps + 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i % every != 0 && !steps.steps[i].warmup && !steps.steps[i].outlier) continue;
-    const auto live = engine.live({.at = fmt::format("moment:{}", steps.steps[i].peak_at), .where = {}, .limit = 0});
-    if (!live) continue;
+  const auto fill = [&](std::size_t source, std::size_t first, std::size_t last) {
+    const auto live = engine.live({.at = fmt::format("moment:{}", steps.steps[source].peak_at), .where = {}, .limit = 0});
+    if (!live) return;
     for (const analyze::Group& group : live->groups) {
-      const auto c = std::find(out.categories.begin(), out.categories.end(), group.keys[0]) - out.categories.begin();
-      if (static_cast<std::size_t>(c) < out.categories.size())
-        out.stack[static_cast<std::size_t>(c) * n + i] = static_cast<double>(group.bytes);
+      const auto c = static_cast<std::size_t>(std::find(out.categories.begin(), out.categories.end(), group.keys[0]) -
+                                              out.categories.begin());
+      if (c < out.categories.size())
+        std::fill(out.stack.begin() + static_cast<std::ptrdiff_t>(c * n + first),
+                  out.stack.begin() + static_cast<std::ptrdiff_t>(c * n + last), static_cast<double>(group.bytes));
     }
+  };
+  const std::size_t every = n / kStackedSteps + 1;
+  for (std::size_t first = 0; first < n; first += every) {
+    const std::size_t last = std::min(n, first + every);
+    const auto highest = std::max_element(steps.steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                          steps.steps.begin() + static_cast<std::ptrdiff_t>(last),
+                                          [](const analyze::Step& a, const analyze::Step& b) { return a.peak < b.peak; });
+    fill(static_cast<std::size_t>(highest - steps.steps.begin()), first, last);
   }
-  for (std::size_t i = 0; i < n; ++i)
-    if (i % every != 0 && out.stack[i] == 0)
-      for (std::size_t c = 0; c < out.categories.size(); ++c) out.stack[c * n + i] = out.stack[c * n + i / every * every];
 }
 
 void fill_epochs(const analyze::Steps& steps, Steps& out) {

@@ -204,10 +204,14 @@ void AppServer::stream_news(const http::Send& send, const std::function<bool()>&
   }
 }
 
-void AppServer::warm_up() {
+void AppServer::warm_up(const std::function<bool()>& stopping) {
   for (std::size_t i = 0; i < library_->size(); ++i)
     for (const char* name : {"overview", "steps", "leaks"})
-      if (!ask(name, fmt::format("trace={}", i))) break;
+      if (stopping() || !ask(name, fmt::format("trace={}", i))) break;
+  // The first use of a grouping reads every event: seconds in a trace of 100 M. A run that goes on would need it again and again.
+  if (library_->size() != 1 || library_->live() || stopping() || !ask("map", "trace=0&at=steady")) return;
+  for (const char* by : {"layer", "op", "line", "dtype", "phase", "pool", "step"})
+    if (stopping() || !ask("stack", fmt::format("trace=0&by={}&level=10&tile=0", by))) break;
 }
 
 }  // namespace vramscope::serve

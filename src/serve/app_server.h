@@ -50,7 +50,7 @@ class AppServer {
   // Thread-safe; `stopping` ends streams.
   http::Response answer(const http::Request& request, const std::function<bool()>& stopping);
   // Asks what every page asks first, so that the first page does not wait.
-  void warm_up();
+  void warm_up(const std::function<bool()>& stopping);
   // A page listens for news.
   bool watched() const { return listeners_.load() > 0; }
 

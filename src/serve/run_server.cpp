@@ -41,7 +41,7 @@ Result<std::unique_ptr<RunningServer>> RunningServer::start(std::shared_ptr<Libr
 }
 
 void RunningServer::watch() {
-  app_->warm_up();
+  app_->warm_up([this] { return server_->stopping(); });
   auto next = std::chrono::steady_clock::now();
   while (!server_->stopping()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -24,6 +24,7 @@ export function json(...args: string[]): Record<string, unknown> {
 export interface Served {
   address: string;
   origin: string;
+  pid: number;
   stop: () => void;
 }
 
@@ -38,5 +39,5 @@ export async function serve(...traces: string[]): Promise<Served> {
     });
     child.on("exit", (code) => reject(new Error(`vramscope serve ended with ${code}`)));
   });
-  return { address, origin: new URL(address).origin, stop: () => child.kill("SIGTERM") };
+  return { address, origin: new URL(address).origin, pid: child.pid ?? 0, stop: () => child.kill("SIGTERM") };
 }

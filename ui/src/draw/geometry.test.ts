@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Stack, TreeNode } from "../gen/rpc";
 import { byteScale, tickText, timeTicks } from "./axis";
+import { onPixels, runs } from "./pixels";
 import { panned, Scale, stepWarp, zoomed, LINEAR } from "./scale";
 import { columnAt } from "./stack";
 import { flameCells, stackCells, treemapCells } from "./tree";
@@ -58,4 +59,23 @@ it("finds the column under an instant", () => {
   expect(columnAt(pieces, 19)?.index).toBe(1);
   expect(columnAt(pieces, 39)?.index).toBe(2);
   expect(columnAt(pieces, 41)).toBeNull();
+});
+
+describe("columns on pixels", () => {
+  const clip = { x0: 10, x1: 14 };
+  const part = (height: number[], t: number[]) => ({ t0: 0, t1: 1e9, t, height });
+  it("show the highest of those that share a pixel", () => {
+    const pixels = onPixels([part([1, 9, 2, 3, 3, 3, 3, 3], [0, 1, 2, 3, 4, 5, 6, 7, 8])], (t) => 10 + t / 2, clip, 1);
+    expect([...pixels.index]).toEqual([1, 3, 4, 6]);
+  });
+  it("give every column a pixel, however narrow it is", () => {
+    const pixels = onPixels([part([1, 50, 1], [0, 3.01, 3.02, 8])], (t) => 10 + t / 2, clip, 1);
+    expect([...pixels.index]).toEqual([0, 1, 2, 2]);
+  });
+  it("join neighbours of one height, and leave out what is not known", () => {
+    const rects: number[][] = [];
+    const pixels = onPixels([part([5, 5, 7], [0, 1, 2, 3])], (t) => 10 + t, clip, 1);
+    runs(pixels, clip.x0, 1, (_, i) => 100 - [5, 5, 7][i]!, (x, y, width) => rects.push([x, y, width]));
+    expect(rects).toEqual([[10, 95, 2], [12, 93, 1]]);
+  });
 });

@@ -3,6 +3,7 @@ import type { Band, Loss, MarkPoint, Track } from "../gen/rpc";
 import { duration, type Unit } from "../format/numbers";
 import { shown } from "../format/names";
 import { byteScale, tickText, timeTicks } from "./axis";
+import { onPixels, runs } from "./pixels";
 import { drawStack, type Piece } from "./stack";
 import { hatch, type Tokens } from "./tokens";
 import type { Scale } from "./scale";
@@ -113,6 +114,7 @@ function bands(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
     ctx.font = kind === "step" ? "500 11.5px Inter, system-ui, sans-serif" : "11px Inter, system-ui, sans-serif";
     const name = shown(band.name, 60);
     const room = b - a - 14;
+    if (room < -4) continue; // not even a digit
     if (ctx.measureText(name).width <= room) ctx.fillText(name, a + 7, y + h / 2 + 0.5);
     else if (room > 24 && kind !== "step") ctx.fillText(cut(ctx, name, room), a + 7, y + h / 2 + 0.5);
     else if (kind === "step" && ctx.measureText(String(band.number)).width < room + 8) ctx.fillText(String(band.number), a + 3, y + h / 2 + 0.5);
@@ -262,33 +264,22 @@ function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
       for (let i = 0; i < n; i++) {
         const h = Math.max(1, Math.sqrt(part.value[i]! / top) * half);
         const h2 = Math.max(1, Math.sqrt((part.value2[i] ?? part.value[i]!) / top) * half);
-        const x = d.scale.x(part.t[i]!);
+        const x = Math.round(d.scale.x(part.t[i]!));
         if (part.value[i]! > 0) ctx.fillRect(x, middle - h, 1, h);
         if ((part.value2[i] ?? 0) > 0) ctx.fillRect(x, middle, 1, h2);
       }
     } else {
-      ctx.fillStyle = tokens.n3;
-      ctx.strokeStyle = tokens.edge;
-      ctx.lineWidth = 1;
-      const area = new Path2D();
-      const line = new Path2D();
-      for (let i = 0; i < n; i++) {
-        const a = d.scale.x(part.t[i]!);
-        const b = i + 1 < part.t.length ? d.scale.x(part.t[i + 1]!) : x1;
-        area.rect(a, y(part.value[i]!), Math.max(0.5, b - a), floor - y(part.value[i]!));
-        line.lineTo(a, y(part.value[i]!));
-        line.lineTo(b, y(part.value[i]!));
-      }
-      ctx.fill(area);
-      if (part.value2.length === n) {
-        ctx.fillStyle = tokens.n1;
-        for (let i = 0; i < n; i++) {
-          const a = d.scale.x(part.t[i]!);
-          const b = i + 1 < part.t.length ? d.scale.x(part.t[i + 1]!) : x1;
-          ctx.fillRect(a, y(part.value2[i]!), Math.max(0.5, b - a), floor - y(part.value2[i]!));
-        }
-      }
-      ctx.stroke(line);
+      const pixel = 1 / (ctx.getTransform().a || 1);
+      const edges = part.t.length > n ? part.t : [...part.t, d.scale.t(x1)];
+      const columns = (height: ArrayLike<number>) => onPixels([{ t0: -Infinity, t1: Infinity, t: edges, height }], (t) => d.scale.x(t), { x0, x1 }, pixel);
+      const areaOf = (values: ArrayLike<number>, fill: string) => {
+        ctx.fillStyle = fill;
+        runs(columns(values), x0, pixel, (_, i) => y(values[i]!), (x, top, width) => ctx.fillRect(x, top, width, floor - top));
+      };
+      areaOf(part.value, tokens.n3);
+      if (part.value2.length === n) areaOf(part.value2, tokens.n1);
+      ctx.fillStyle = tokens.edge;
+      runs(columns(part.value), x0, pixel, (_, i) => y(part.value[i]!), (x, top, width) => ctx.fillRect(x, top, width, 1));
     }
   }
   ctx.restore();

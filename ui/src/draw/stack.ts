@@ -1,5 +1,6 @@
 // Stacked areas from columns: steps, not slopes; every column is a state that occurred.
 import type { Stack } from "../gen/rpc";
+import { onPixels, runs, type Pixels } from "./pixels";
 import { hatch, inkOn, type Tokens } from "./tokens";
 
 export interface Piece {
@@ -29,67 +30,89 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
   ctx.beginPath();
   ctx.rect(o.clip.x0, 0, o.clip.x1 - o.clip.x0, 1e5);
   ctx.clip();
-  const floor = o.y(0);
   const groups = sample.groups.length;
   // Painter's order: the whole silhouette in the colour of the top group, then what lies below it, and so on down.
   const tops = pieces.map((p) => cumulative(p.data, o.solo));
+  const narrow = pieces.some((p) => Math.abs(o.x(p.t1) - o.x(p.t0)) / Math.max(1, p.data.t.length - 1) < 1.5);
+  const pixel = 1 / (ctx.getTransform().a || 1);
+  const pixels = narrow ? onPixels(pieces.map((p, i) => ({ t0: p.t0, t1: p.t1, t: p.data.t, height: tops[i]![o.solo >= 0 ? o.solo : groups - 1]! })), o.x, o.clip, pixel) : null;
   for (let g = groups - 1; g >= 0; g--) {
     if (o.solo >= 0 && g !== o.solo) continue;
     const group = sample.groups[g]!;
     if (pieces.every((p) => (p.data.groups[g]?.max ?? 0) <= 0)) continue;
     const fill = groupFill(tokens, sample, g, o.byCategory);
     const edge = o.byCategory ? tokens.line_of(group.name) : tokens.edge;
-    for (let p = 0; p < pieces.length; p++) {
-      const piece = pieces[p]!;
-      const n = piece.data.t.length - 1;
-      if (n < 1) continue;
-      const top = tops[p]![g]!;
-      const area = new Path2D();
-      const line = new Path2D();
-      let open = false;
-      let right = 0;
-      let level = NaN; // height of the run of columns that is being drawn: equal neighbours are one step
-      for (let i = 0; i < n; i++) {
-        const a = Math.max(piece.t0, piece.data.t[i]!);
-        const b = Math.min(piece.t1, piece.data.t[i + 1]!);
-        if (b <= a) continue;
-        const x0 = o.x(a);
-        const x1 = o.x(b);
-        if (x1 < o.clip.x0 - 2 || x0 > o.clip.x1 + 2) continue;
-        right = x1;
-        const y = o.y(top[i]!);
-        if (y === level) continue;
-        if (!open) {
-          area.moveTo(x0, floor);
-          line.moveTo(x0, y);
-          open = true;
-        } else {
-          area.lineTo(x0, level);
-          line.lineTo(x0, level);
-        }
-        area.lineTo(x0, y);
-        line.lineTo(x0, y);
-        level = y;
-      }
-      if (!open) continue;
-      area.lineTo(right, level);
-      line.lineTo(right, level);
-      area.lineTo(right, floor);
-      area.closePath();
-      ctx.fillStyle = fill;
-      ctx.fill(area);
-      if (group.name === "unknown" && o.byCategory) {
-        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
-        ctx.fill(area);
-      }
-      ctx.strokeStyle = edge;
-      // Where columns are as narrow as the line itself, a full line would hide the areas.
-      ctx.lineWidth = Math.abs(o.x(piece.t1) - o.x(piece.t0)) / n < 1.5 ? 0.5 : 1;
-      ctx.stroke(line);
-    }
+    const style = { fill, edge, hatched: group.name === "unknown" && o.byCategory };
+    if (pixels) drawRects(ctx, tokens, pixels, (p, i) => o.y(tops[p]![g]![i]!), o, pixel, style);
+    else for (let p = 0; p < pieces.length; p++) drawArea(ctx, tokens, pieces[p]!, tops[p]![g]!, o, style);
   }
   if (o.label) names(ctx, tokens, pieces, tops, o);
   ctx.restore();
+}
+
+interface AreaStyle { fill: string; edge: string; hatched: boolean }
+
+/** One group where columns are about as narrow as pixels. */
+function drawRects(ctx: CanvasRenderingContext2D, tokens: Tokens, pixels: Pixels, y: (part: number, index: number) => number, o: StackOptions, pixel: number, style: AreaStyle): void {
+  const floor = o.y(0);
+  const fill = () => runs(pixels, o.clip.x0, pixel, y, (x, top, width) => ctx.fillRect(x, top, width, floor - top));
+  ctx.fillStyle = style.fill;
+  fill();
+  if (style.hatched) {
+    ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
+    fill();
+  }
+  // A full line would hide areas that are as narrow as itself.
+  ctx.globalAlpha = 0.6;
+  ctx.fillStyle = style.edge;
+  runs(pixels, o.clip.x0, pixel, y, (x, top, width) => ctx.fillRect(x, top, width, pixel));
+  ctx.globalAlpha = 1;
+}
+
+/** One group of a piece whose columns are wide: an outline of steps. */
+function drawArea(ctx: CanvasRenderingContext2D, tokens: Tokens, piece: Piece, top: Float64Array, o: StackOptions, style: AreaStyle): void {
+  const floor = o.y(0);
+  const area = new Path2D();
+  const line = new Path2D();
+  let open = false;
+  let right = 0;
+  let level = NaN; // height of the run of columns that is being drawn: equal neighbours are one step
+  for (let i = 0; i < top.length; i++) {
+    const a = Math.max(piece.t0, piece.data.t[i]!);
+    const b = Math.min(piece.t1, piece.data.t[i + 1]!);
+    if (b <= a) continue;
+    const x0 = o.x(a);
+    const x1 = o.x(b);
+    if (x1 < o.clip.x0 - 2 || x0 > o.clip.x1 + 2) continue;
+    right = x1;
+    const y = o.y(top[i]!);
+    if (y === level) continue;
+    if (!open) {
+      area.moveTo(x0, floor);
+      line.moveTo(x0, y);
+      open = true;
+    } else {
+      area.lineTo(x0, level);
+      line.lineTo(x0, level);
+    }
+    area.lineTo(x0, y);
+    line.lineTo(x0, y);
+    level = y;
+  }
+  if (!open) return;
+  area.lineTo(right, level);
+  line.lineTo(right, level);
+  area.lineTo(right, floor);
+  area.closePath();
+  ctx.fillStyle = style.fill;
+  ctx.fill(area);
+  if (style.hatched) {
+    ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
+    ctx.fill(area);
+  }
+  ctx.strokeStyle = style.edge;
+  ctx.lineWidth = 1;
+  ctx.stroke(line);
 }
 
 const borders = new WeakMap<Stack, Float64Array[]>();

@@ -7,7 +7,7 @@ export function drawStaircase(ctx: CanvasRenderingContext2D, width: number, heig
   const n = number.length;
   if (n === 0) return;
   const x0 = 52, bottom = height - 22, top = 12;
-  const scale = byteScale(Math.max(...left), unit.bytes, 4);
+  const scale = byteScale(left.reduce((a, b) => Math.max(a, b), 0), unit.bytes, 4);
   const y = (v: number) => bottom - (v / scale.top) * (bottom - top);
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";

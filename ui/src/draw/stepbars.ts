@@ -16,7 +16,7 @@ export function stepAt(x: number, width: number, steps: number): number {
 export function drawStepBars(ctx: CanvasRenderingContext2D, width: number, height: number, tokens: Tokens, steps: Steps, unit: Unit): void {
   const n = steps.number.length;
   if (n === 0) return;
-  const highest = Math.max(...steps.peak);
+  const highest = steps.peak.reduce((a, b) => Math.max(a, b), 0);
   const { top, step } = byteScale(highest, unit.bytes, 4);
   const y = (bytes: number) => TOP + (1 - bytes / top) * (height - TOP - BOTTOM);
   ctx.textAlign = "right";

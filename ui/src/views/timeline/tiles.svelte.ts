@@ -5,6 +5,7 @@ import { app } from "../../state/app.svelte";
 
 export const COLUMNS = 1024;
 export const LOWEST_LEVEL = 10;
+const MOST_TILES = 300;
 type Kind = "stack" | "tracks" | "marks";
 
 /** The level whose columns are at most one device pixel wide. */
@@ -39,7 +40,12 @@ export class Tiles<N extends Kind> {
   get(level: number, tile: number): AnswerOf<N> | undefined {
     const key = `${level}/${tile}`;
     if (!this.asked.has(key)) this.request(key, level, tile);
-    return this.have.get(key);
+    return this.use(key);
+  }
+  private use(key: string): AnswerOf<N> | undefined {
+    const answer = this.have.get(key);
+    if (answer) { this.have.delete(key); this.have.set(key, answer); } // the one used last goes last
+    return answer;
   }
 
   /** What covers [t0, t1]: sharp tiles, else the nearest coarser ones. In order of time, without overlap. */
@@ -54,7 +60,7 @@ export class Tiles<N extends Kind> {
         continue;
       }
       for (let up = level + 1; up <= whole; up++) {
-        const coarse = this.have.get(`${up}/${Math.floor((tile * span) / 2 ** up)}`);
+        const coarse = this.use(`${up}/${Math.floor((tile * span) / 2 ** up)}`);
         if (coarse && !missing(coarse)) {
           out.push({ t0: tile * span, t1: (tile + 1) * span, level: up, data: coarse });
           break;
@@ -72,7 +78,11 @@ export class Tiles<N extends Kind> {
       (answer) => {
         if (JSON.stringify(this.extra()) !== before) return;
         this.have.set(key, answer);
-        if (this.have.size > 300) this.have.delete(this.have.keys().next().value as string);
+        if (this.have.size > MOST_TILES) {
+          const oldest = this.have.keys().next().value as string;
+          this.have.delete(oldest);
+          this.asked.delete(oldest); // who comes back to it asks again
+        }
         this.error = "";
         this.version++;
       },
