@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <ranges>
 
 #include "serve/engine_service.h"
 #include "serve/words.h"
@@ -94,6 +96,53 @@ Split split_by(const analyze::Engine& engine, analyze::By by, std::string_view a
   return out;
 }
 
+std::string change_text(double change) {
+  return fmt::format("{}{}", change < 0 ? "−" : "+", size_text(static_cast<analyze::Bytes>(std::abs(change))));
+}
+
+// "gradients +1.0 MiB, activations −0.3 MiB": what the change of a row consists of.
+std::string why_of(const DiffRow& row) {
+  if (row.change == 0) return {};
+  if (row.b == 0) return "nothing of it is live in B then";
+  if (row.a == 0) return "nothing of it is live in A then";
+  std::vector<DiffPart> parts = row.parts;
+  const auto change = [](const DiffPart& part) { return part.b - part.a; };
+  std::ranges::sort(parts, [&](const DiffPart& x, const DiffPart& y) { return std::abs(change(x)) > std::abs(change(y)); });
+  std::string out;
+  for (const DiffPart& part : parts | std::views::take(2))
+    if (std::abs(change(part)) * 20 >= std::abs(row.change))  // less is not the reason
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.category, change_text(change(part)));
+  return out;
+}
+
+// What the analysis compares is each run's steady peak. For the peaks themselves the same is said here.
+void compare_peaks(const std::array<const analyze::Engine*, 2>& runs, const std::array<std::string, 2>& names, Diff& out) {
+  const std::array<Split, 2> split = {split_by(*runs[0], analyze::By::category, "peak"),
+                                      split_by(*runs[1], analyze::By::category, "peak")};
+  const auto bytes = [&](std::size_t run, const std::string& name) {
+    const auto found = split[run].find(name);
+    return found == split[run].end() ? 0 : found->second.begin()->second;
+  };
+  for (const std::string_view category : analyze::category_names()) {
+    const std::string name(category);
+    if (bytes(0, name) == 0 && bytes(1, name) == 0) continue;
+    out.categories.push_back(figure(name, "bytes", bytes(0, name), bytes(1, name)));
+    out.categories.back().category = name;
+  }
+  std::ranges::sort(out.categories,
+                    [](const DiffFigure& x, const DiffFigure& y) { return std::abs(*x.change) > std::abs(*y.change); });
+  double change = 0;
+  for (const DiffFigure& f : out.categories) change += *f.change;
+  out.note = "Compared each at its own peak.";
+  if (change == 0) {
+    out.sentence = fmt::format("{} and {} have the same peak.", names[0], names[1]);
+    return;
+  }
+  out.sentence = fmt::format("The peak of {} is {} {} than that of {}: {} {}.", names[1],
+                             size_text(static_cast<analyze::Bytes>(std::abs(change))), change < 0 ? "lower" : "higher", names[0],
+                             out.categories[0].name, change_text(*out.categories[0].change));
+}
+
 }  // namespace
 
 Result<Diff> EngineService::diff(const DiffParams& params) {
@@ -129,14 +178,15 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
     out.figures.push_back(
         figure("Allocations a step", "count", static_cast<double>(a.allocs_per_step), static_cast<double>(b.allocs_per_step)));
   }
-  const auto& categories = params.at == "same" && !compared->same_place.empty() ? compared->same_place : compared->categories;
-  for (const analyze::CompareRow& row : categories) {
-    DiffFigure f = figure(row.key, "bytes", value_of(row.bytes, 0), value_of(row.bytes, 1));
-    f.category = row.key;
-    out.total.a += *f.a;
-    out.total.b += *f.b;
-    out.categories.push_back(std::move(f));
-  }
+  const bool same_place = params.at == "same" && !compared->same_place.empty();
+  if (params.at == "peak")
+    compare_peaks(runs, names, out);
+  else
+    for (const analyze::CompareRow& row : same_place ? compared->same_place : compared->categories) {
+      out.categories.push_back(figure(row.key, "bytes", value_of(row.bytes, 0), value_of(row.bytes, 1)));
+      out.categories.back().category = row.key;
+    }
+  for (const DiffFigure& f : out.categories) out.total.a += *f.a, out.total.b += *f.b;
   out.total.name = "All";
   out.total.change = out.total.b - out.total.a;
   const Split a = split_by(*runs[0], *by, params.at);
@@ -155,6 +205,7 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
     }
   for (auto& [key, row] : rows) {
     row.change = row.b - row.a;
+    row.why = why_of(row);
     out.rows.push_back(std::move(row));
   }
   std::sort(out.rows.begin(), out.rows.end(), [](const DiffRow& x, const DiffRow& y) { return x.change > y.change; });

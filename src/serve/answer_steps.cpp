@@ -68,7 +68,7 @@ Result<Steps> EngineService::steps(const StepsParams& params) {
                                        : "";
   if (steps.steps.empty()) {
     out.empty = Damage{
-        "No steps were found", steps.why,
+        "No steps were found", sentence(steps.why),
         "Train for at least 5 steps, or mark them: `with vramscope.step(): …`. Timeline, Peak and Pool map work without steps."};
     return out;
   }

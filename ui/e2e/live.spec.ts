@@ -1,13 +1,12 @@
 // A real training, followed while it runs: TensorFlow on the CPU with the allocator class that GPUs use.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect, test as base } from "@playwright/test";
 import { settled, watch } from "./page";
-import { build, json, serve, vramscope } from "./program";
+import { json, noTensorFlow, python, serve, TENSORFLOW, vramscope } from "./program";
 
-const python = process.env.VRAMSCOPE_PYTHON ?? path.resolve(build, "../.venv/bin/python");
 const TRAINING = `
 import numpy as np, keras, time
 model = keras.Sequential([keras.layers.Input((32,)), keras.layers.Dense(256, activation="relu"), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(10)])
@@ -19,13 +18,13 @@ model.fit(x, y, batch_size=32, epochs=3, verbose=0, callbacks=[Slow()])
 `;
 
 base("a training is followed, and its end turns into a saved view", async ({ page }) => {
-  base.skip(!existsSync(python), `no Python with TensorFlow at ${python}`);
+  base.skip(noTensorFlow !== "", noTensorFlow);
   base.setTimeout(360_000);
   const problems = watch(page);
   const folder = mkdtempSync(path.join(os.tmpdir(), "vramscope-live-"));
   const script = path.join(folder, "train.py");
   writeFileSync(script, TRAINING);
-  const run = spawn(vramscope, ["run", "--live", "-o", folder, "--", python, script], { env: { ...process.env, TF_CPU_ALLOCATOR_USE_BFC: "1", TF_CPP_MIN_LOG_LEVEL: "3", CUDA_VISIBLE_DEVICES: "" }, stdio: ["ignore", "ignore", "pipe"] });
+  const run = spawn(vramscope, ["run", "--live", "-o", folder, "--", python, script], { env: { ...process.env, ...TENSORFLOW }, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   const address = await new Promise<string>((resolve, reject) => {
     run.stderr.on("data", (part: Buffer) => { said += part.toString(); const found = said.match(/live at (http:\S+)/); if (found) resolve(found[1]!); });

@@ -7,11 +7,17 @@ interface Fixtures {
 }
 interface WorkerFixtures {
   served: Served;
+  real: Served;
 }
 
 export const test = base.extend<Fixtures, WorkerFixtures>({
   served: [async ({}, use) => {
     const served = await serve(trace("train"), trace("leak"), trace("oom"), trace("nosteps"));
+    await use(served);
+    served.stop();
+  }, { scope: "worker" }],
+  real: [async ({}, use) => {
+    const served = await serve(trace("graph"), trace("eager"));
     await use(served);
     served.stop();
   }, { scope: "worker" }],
@@ -36,6 +42,13 @@ export function watch(page: Page): string[] {
   page.on("console", (message) => { if (message.type() === "error") problems.push(`console: ${message.text()}`); });
   page.on("request", (request) => { if (!/^(http:\/\/127\.0\.0\.1:|data:|file:|blob:)/.test(request.url())) problems.push(`outside: ${request.url()}`); });
   return problems;
+}
+
+/** Opens a view of a server anew: nothing is left of the one before. */
+export async function visit(page: Page, served: Served, view: string): Promise<void> {
+  await page.goto(`${served.address}#${view}`);
+  await page.reload();
+  await settled(page);
 }
 
 /** The view has its answer: a sentence, or a note in its place; and nothing is on its way any more. */

@@ -1,6 +1,6 @@
 // The built program and generated traces, as every test uses them.
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,6 +14,29 @@ export const trace = (name: string): string => path.join(data, `${name}.vram`);
 export function generate(name: string, kind: string, ...settings: string[]): void {
   mkdirSync(data, { recursive: true });
   execFileSync(path.join(build, "tracegen"), [kind, trace(name), ...settings], { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+export const python = process.env.VRAMSCOPE_PYTHON ?? path.join(root, ".venv/bin/python");
+const hasTensorFlow = existsSync(python);
+/** Why a test with a real training is left out; empty: it is not. In `make test` nothing may be missing. */
+export const noTensorFlow = hasTensorFlow || process.env.VRAMSCOPE_REQUIRE_ALL === "1" ? "" : `no Python with TensorFlow at ${python}`;
+/** On the CPU, with the allocator class that GPUs use. */
+export const TENSORFLOW = { TF_CPU_ALLOCATOR_USE_BFC: "1", TF_CPP_MIN_LOG_LEVEL: "3", CUDA_VISIBLE_DEVICES: "" };
+
+/** A real training of TensorFlow, as the trace `name`. */
+export async function record(name: string, ...args: string[]): Promise<void> {
+  if (noTensorFlow) return;
+  const folder = path.join(data, name);
+  mkdirSync(folder, { recursive: true });
+  const script = path.join(folder, "train.py");
+  copyFileSync(path.join(root, "ui/e2e/train.py"), script);
+  const child = spawn(vramscope, ["run", "-q", "-o", folder, "--", python, script, ...args], { env: { ...process.env, ...TENSORFLOW }, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (part: Buffer) => { said += part.toString(); });
+  const code = await new Promise<number | null>((resolve) => child.on("exit", resolve));
+  if (code !== 0) throw new Error(`${name}: the training ended with ${code}: ${said.slice(-2000)}`);
+  const [file] = readdirSync(folder).filter((entry) => entry.endsWith(".vram"));
+  renameSync(path.join(folder, file!), trace(name));
 }
 
 /** What the command line says: the truth that the page must show. */

@@ -1,14 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import path from "node:path";
-import { data, generate, trace, vramscope } from "./program";
+import { data, generate, record, trace, vramscope } from "./program";
 
-// Generated once for all tests; small enough to take no time.
-export default function setup(): void {
+// Generated and recorded once for all tests.
+export default async function setup(): Promise<void> {
   rmSync(data, { recursive: true, force: true });
+  const recorded = Promise.all([record("graph"), record("eager", "--eager")]);
   generate("train", "autotune", "steps=24", "layers=6");
   generate("leak", "leak", "steps=40");
   generate("oom", "toobig");
   generate("nosteps", "nomarks", "steps=2");
   execFileSync(vramscope, ["report", trace("train"), "-o", path.join(data, "train.html")], { stdio: "pipe" });
+  await recorded;
 }

@@ -36,8 +36,13 @@ class App {
     else history.replaceState(null, "", address);
   }
 
+  /** The same place in the trace that is shown: answers do not know which of several they speak of. */
+  here(address: string): string {
+    return formatAddress({ ...parseAddress(address), trace: this.place.trace });
+  }
+
   follow(address: string): void {
-    this.place = { ...parseAddress(address), trace: this.place.trace };
+    this.place = parseAddress(this.here(address));
     history.pushState(null, "", formatAddress(this.place));
   }
 
