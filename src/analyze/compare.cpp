@@ -69,7 +69,8 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
 
 bool is_run_specific(const std::string& key) {
   return key.starts_with("process.") || key.find("time") != std::string::npos || key.find("host") != std::string::npos ||
-         key.starts_with("fact.") || key.find("path") != std::string::npos;
+         key.starts_with("fact.") || key.starts_with("gradient_op.") || key.starts_with("variable_op.") ||
+         key.find("path") != std::string::npos;
 }
 
 }  // namespace

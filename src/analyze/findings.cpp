@@ -88,8 +88,8 @@ class Finder {
     add({"empty-regions",
          since > 0 ? fmt::format("{} of the pool have been empty since step {}.", format_size(sum), since)
                    : fmt::format("{} of the pool are empty.", format_size(sum)),
-         fmt::format("{} were taken for requests that did not come back; regions are never given back.",
-                     support::format_plural(regions.size(), "region", "regions")),
+         fmt::format("{} taken for requests that did not come back; regions are never given back.",
+                     support::format_plural(regions.size(), "region was", "regions were")),
          "Limit what asked for them, or give the pool a limit.", sum, "map", "end", ""});
   }
 

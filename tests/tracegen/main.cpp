@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "training.h"
 
@@ -11,6 +12,17 @@ using vramscope::tracegen::Maker;
 using vramscope::tracegen::Training;
 
 namespace {
+
+// Names that a page, a report or a terminal must not fall for.
+const std::vector<std::string> kHostile = {"<img src=x onerror=\"window.hacked=1\">",
+                                           "</script><script>window.hacked=1</script>",
+                                           "<!--<script>",
+                                           "bell\a\x1b[31m\x1b]0;title\a",
+                                           "\u202egnp.exe\u202c",
+                                           "{@html 'x'}${window.hacked=1}`",
+                                           "line\u2028feed\r\n",
+                                           "\xff\xfe not text",
+                                           std::string(10'000, 'x')};
 
 const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"clean", [](Training&) {}},
@@ -25,6 +37,7 @@ const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"eager", [](Training& t) { t.marks = t.tags = false, t.eager = true; }},
     {"toobig", [](Training& t) { t.maker.pool.limit = 6u << 20; }},
     {"killed", [](Training& t) { t.killed = true, t.leak_bytes = 1u << 20, t.maker.pool.limit = 48u << 20; }},
+    {"hostile", [](Training& t) { t.names = kHostile, t.layers = static_cast<int>(kHostile.size()), t.steps = 8; }},
     // About 100 events a layer and step; events=N picks the number of steps.
     {"large", [](Training& t) { t.layers = 200, t.small_blocks = 6, t.layer_bytes = 4u << 20; }},
 };

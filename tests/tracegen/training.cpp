@@ -35,7 +35,11 @@ class Run {
   }
 
  private:
-  std::string layer(int l) const { return "dense_" + std::to_string(l); }
+  std::string layer(int l) const {
+    const std::string number = std::to_string(l);
+    return p_.names.empty() ? "dense_" + number : p_.names[static_cast<std::size_t>(l) % p_.names.size()] + number;
+  }
+  std::string file(int l) const { return p_.names.empty() ? "train.py" : layer(l); }
   std::string op(const std::string& scope, int l, const std::string& type) const {
     if (p_.eager) return type.substr(type.rfind('/') + 1);
     return "StatefulPartitionedCall/" + scope + "sequential/" + layer(l) + "/" + type;
@@ -86,7 +90,7 @@ class Run {
     for (int l = 0; l < p_.layers; ++l) {
       if (!small("", l, d)) return false;
       if (s == 1 && p_.autotune_bytes > 0 && !brief({op("", l, "Conv2D"), "", p_.autotune_bytes, d, 0})) return false;
-      auto a = get({op("", l, "Relu"), "output", bytes, d, 1, "[32,64]", "train.py", static_cast<std::uint64_t>(10 + l)});
+      auto a = get({op("", l, "Relu"), "output", bytes, d, 1, "[32,64]", file(l), static_cast<std::uint64_t>(10 + l)});
       if (!a) return false;
       kept.push_back(*a);
     }

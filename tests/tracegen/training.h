@@ -20,7 +20,8 @@ struct Training {
   int small_blocks = 4;                     // short-lived blocks for each layer and pass
   bool marks = true;                        // false: steps have to be found
   bool tags = true;
-  bool eager = false;  // op names without a path
+  bool eager = false;              // op names without a path
+  std::vector<std::string> names;  // of layers and source files, instead of dense_0 and train.py
 
   std::uint64_t autotune_bytes = 0;  // scratch in step 1
   std::int64_t warmup_steps = 1;     // steps in which caches are filled

@@ -31,6 +31,12 @@ base("a training is followed, and its end turns into a saved view", async ({ pag
     run.on("exit", () => reject(new Error(`the run ended before its page was there: ${said}`)));
   });
   const ended = new Promise((resolve) => run.on("exit", resolve));
+  await page.addInitScript(() => {
+    const heard: number[] = [];
+    (window as { heard?: number[] }).heard = heard;
+    const Real = EventSource;
+    window.EventSource = class extends Real { constructor(url: string | URL) { super(url); this.addEventListener("message", () => heard.push(performance.now())); } };
+  });
   await page.goto(address);
   const state = page.locator("[data-state]");
   await expect(state).toContainText("live", { timeout: 180_000 });
@@ -42,6 +48,10 @@ base("a training is followed, and its end turns into a saved view", async ({ pag
   await expect(state).toHaveAttribute("data-state", "complete", { timeout: 120_000 });
   await ended;
   await settled(page);
+  const heard = await page.evaluate(() => (window as { heard?: number[] }).heard ?? []);
+  expect(heard.length).toBeGreaterThan(3);
+  // At most ten updates a second; a busy machine may deliver two of them together.
+  for (let i = 0; i + 12 < heard.length; i++) expect(heard[i + 12]! - heard[i]!).toBeGreaterThan(1000);
   // What the page ended with is what the file says.
   const files = readdirSync(folder).filter((name) => name.endsWith(".vram"));
   const truth = json("summary", path.join(folder, files[0]!)) as { events?: number };

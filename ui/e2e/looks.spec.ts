@@ -1,34 +1,50 @@
 // Light and dark, wide and narrow, for eyes and for screen readers. The pictures are those of the guide.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, test } from "./page";
-import { build } from "./program";
+import { expect, test, visit } from "./page";
+import { build, noTensorFlow, root } from "./program";
 
-const PICTURES = process.env.VRAMSCOPE_PICTURES ?? path.join(build, "ui-pictures");
-mkdirSync(PICTURES, { recursive: true });
-const VIEWS: Record<string, string> = {
-  overview: "overview", timeline: "timeline", peak: "peak", "peak-tree": "peak?mode=tree", "peak-flame": "peak?mode=flame", steps: "steps", layers: "layers", leaks: "leaks?trace=1",
-  "pool-map": "map?at=peak", oom: "oom?trace=2", source: "source", diff: "diff?trace=0&with=1", start: "start", "no-steps": "steps?trace=3",
+const PICTURES = path.join(build, "ui-pictures");
+const GUIDE = process.env.VRAMSCOPE_PICTURES; // `make pictures` renews those of the guide
+for (const folder of [PICTURES, GUIDE]) if (folder) mkdirSync(folder, { recursive: true });
+
+// Name of the picture, and the view: of a real training, or of traces that were made to have a problem.
+const REAL: Record<string, string> = {
+  overview: "overview", timeline: "timeline", "timeline-steps": "timeline?mode=steps", peak: "peak", "peak-tree": "peak?mode=tree", "peak-flame": "peak?mode=flame", steps: "steps", layers: "layers",
+  source: "source", diff: "diff?trace=0&with=1",
+};
+const MADE: Record<string, string> = {
+  leaks: "leaks?trace=1", "pool-map": "map?at=peak", "pool-map-age": "map?at=peak&mode=age", oom: "oom?trace=2", start: "start", "no-steps": "steps?trace=3", autotuning: "overview",
 };
 
-for (const [name, view] of Object.entries(VIEWS)) {
-  test(`${name} in light and dark`, async ({ open, page }) => {
+for (const [name, view] of [...Object.entries(REAL), ...Object.entries(MADE)]) {
+  test(`${name} in light and dark`, async ({ page, served, real }) => {
+    if (name in REAL) test.skip(noTensorFlow !== "", noTensorFlow);
     for (const scheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: scheme });
-      await open(view);
+      await visit(page, name in REAL ? real : served, view);
       const found = await new AxeBuilder({ page }).analyze();
       expect(found.violations.map((v) => `${scheme} ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`)).toEqual([]);
       await page.screenshot({ path: path.join(PICTURES, `${name}-${scheme}.png`) });
+      if (GUIDE && (scheme === "light" || name === "overview")) await page.screenshot({ path: path.join(GUIDE, `${name}-${scheme}.png`) });
     }
   });
 }
 
+test("every picture is in the guide", () => {
+  const guide = readFileSync(path.join(root, "docs/guide/looking.md"), "utf8");
+  for (const name of [...Object.keys(REAL), ...Object.keys(MADE)]) {
+    expect(guide, name).toContain(`pictures/${name}-light.png`);
+    expect(readFileSync(path.join(root, `docs/guide/pictures/${name}-light.png`)).length, name).toBeGreaterThan(10_000);
+  }
+});
+
 test("a narrow window loses nothing", async ({ open, page }) => {
   await page.setViewportSize({ width: 600, height: 900 });
-  for (const view of ["overview", "timeline", "peak", "map", "layers"]) {
+  for (const view of ["overview", "timeline", "peak", "map", "layers", "steps", "leaks?trace=1", "oom?trace=2", "source", "diff?with=1", "start"]) {
     await open(view);
     expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBeLessThanOrEqual(600);
-    await page.screenshot({ path: path.join(PICTURES, `${view}-narrow.png`) });
+    await page.screenshot({ path: path.join(PICTURES, `${view.replace(/\?.*/, "")}-narrow.png`) });
   }
 });

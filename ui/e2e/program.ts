@@ -1,10 +1,11 @@
 // The built program and generated traces, as every test uses them.
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const build = process.env.VRAMSCOPE_BUILD ?? path.join(root, "build");
 export const vramscope = path.join(build, "vramscope");
 export const data = path.join(build, "ui-data");
@@ -23,11 +24,10 @@ export const noTensorFlow = hasTensorFlow || process.env.VRAMSCOPE_REQUIRE_ALL =
 /** On the CPU, with the allocator class that GPUs use. */
 export const TENSORFLOW = { TF_CPU_ALLOCATOR_USE_BFC: "1", TF_CPP_MIN_LOG_LEVEL: "3", CUDA_VISIBLE_DEVICES: "" };
 
-/** A real training of TensorFlow, as the trace `name`. */
-export async function record(name: string, ...args: string[]): Promise<void> {
-  if (noTensorFlow) return;
-  const folder = path.join(data, name);
-  mkdirSync(folder, { recursive: true });
+/** A real training of TensorFlow, as the trace `name`. Returns the folder of its source, which the Source view reads. */
+export async function record(name: string, ...args: string[]): Promise<string[]> {
+  if (noTensorFlow) return [];
+  const folder = mkdtempSync(path.join(os.tmpdir(), `${name}-`)); // its path is in pictures: it tells nothing about this machine
   const script = path.join(folder, "train.py");
   copyFileSync(path.join(root, "ui/e2e/train.py"), script);
   const child = spawn(vramscope, ["run", "-q", "-o", folder, "--", python, script, ...args], { env: { ...process.env, ...TENSORFLOW }, stdio: ["ignore", "ignore", "pipe"] });
@@ -36,7 +36,9 @@ export async function record(name: string, ...args: string[]): Promise<void> {
   const code = await new Promise<number | null>((resolve) => child.on("exit", resolve));
   if (code !== 0) throw new Error(`${name}: the training ended with ${code}: ${said.slice(-2000)}`);
   const [file] = readdirSync(folder).filter((entry) => entry.endsWith(".vram"));
-  renameSync(path.join(folder, file!), trace(name));
+  mkdirSync(data, { recursive: true });
+  copyFileSync(path.join(folder, file!), trace(name));
+  return [folder];
 }
 
 /** What the command line says: the truth that the page must show. */

@@ -2,9 +2,11 @@
 import { readFileSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Hello, Instant, Marks, Overview, Peak, Tracks } from "../src/gen/rpc";
-import { expect, settled, test } from "./page";
-import { data, serve, trace } from "./program";
+import { expect, settled, test, visit } from "./page";
+import { build, data, serve, trace } from "./program";
 import { tamper } from "./tamper";
+
+const pictures = path.join(build, "ui-pictures");
 
 test("loading: the frame is there before the answer", async ({ page, served }) => {
   await page.route(/\/api\/overview/, async (route) => { await new Promise((done) => setTimeout(done, 1500)); await route.continue(); });
@@ -18,7 +20,51 @@ test("lost events and missing devices are drawn and said", async ({ page, open }
   await tamper<Marks>(page, "marks", (answer) => { answer.losses = [{ t0: 2000, t1: 9000, count: 212, cause: "the spool reached its limit" }]; });
   await tamper<Tracks>(page, "tracks", (answer) => { for (const track of answer.tracks) if (track.id === "device") { track.missing = "not recorded, no NVML"; track.t = new Float64Array(); } });
   await open("timeline");
-  await page.screenshot({ path: path.join(data, "lost.png") });
+  const chart = page.getByRole("img", { name: /^Live memory over time/ });
+  await expect(chart).toHaveAccessibleName(/212 events lost in 7\.0 ms: the spool reached its limit\./);
+  await expect(chart).toHaveAccessibleName(/Device used: not recorded, no NVML\./);
+  await page.screenshot({ path: path.join(pictures, "state-lost.png") });
+});
+
+test("hover: total first, and what it is made of", async ({ page, open }) => {
+  await open("timeline?by=category");
+  const box = (await page.getByRole("img", { name: /^Live memory over time/ }).boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.7, box.y + box.height / 2);
+  const panel = page.locator(".hover");
+  await expect(panel).toContainText(/^\s*[\d.,]+ MiB/);
+  await expect(panel).toContainText("parameters");
+  await expect(panel).toContainText("Click to keep");
+  const place = (await panel.boundingBox())!;
+  expect(place.x + place.width, "never under the pointer").toBeLessThan(box.x + box.width * 0.7);
+  await page.screenshot({ path: path.join(pictures, "state-hover.png") });
+});
+
+test("brush: what happened in the range, and a link opens it again", async ({ page, open, served }) => {
+  await open("timeline?brush=0.002000..0.008000");
+  const range = page.locator("[data-range]");
+  await expect(range).toContainText("allocated");
+  await expect(range).toContainText("freed");
+  const said = await range.textContent();
+  await page.screenshot({ path: path.join(pictures, "state-brush.png") });
+  await visit(page, served, "timeline?brush=0.002000..0.008000");
+  await expect(range).toHaveText(said ?? "");
+});
+
+test("focus is seen, a chosen row is told apart", async ({ page, open }) => {
+  await open("peak?at=steady");
+  const row = page.locator("main table tbody tr").nth(1);
+  await row.focus();
+  expect(await row.evaluate((element) => getComputedStyle(element).outlineStyle)).toBe("solid");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.url()).toContain("sel=");
+  await expect(row).toHaveAttribute("aria-selected", "true");
+  const address = page.url();
+  await page.reload();
+  await settled(page);
+  expect(page.url()).toBe(address);
+  await expect(page.locator("main table tbody tr").nth(1)).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("Escape");
+  await expect.poll(() => page.url()).not.toContain("sel=");
 });
 
 test("a peak that is a lower bound is marked", async ({ page, open }) => {
@@ -68,7 +114,10 @@ test("a damaged trace says what can still be seen", async ({ page }) => {
   const served = await serve(cut, none);
   try {
     await page.goto(`${served.address}#overview`);
-    await expect(page.locator("[data-damage], [role=alert]").first()).toBeVisible();
+    const damage = page.locator("[data-damage], [role=alert]").first();
+    await expect(damage).toContainText(/ends at|ends before|incomplete|missing|damaged/i);
+    await expect(page.locator("main h1"), "what can be read is shown").not.toBeEmpty();
+    await page.screenshot({ path: path.join(pictures, "state-damaged.png") });
     await page.goto(`${served.address}#overview?trace=1`);
     await page.reload();
     await expect(page.getByRole("alert")).toContainText(/none\.vram|not a/i);

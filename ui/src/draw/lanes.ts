@@ -314,7 +314,7 @@ function lossGap(ctx: CanvasRenderingContext2D, tokens: Tokens, d: LanesData, lo
   ctx.fillStyle = tokens.text;
   ctx.textAlign = a - d.scale.left > 160 ? "right" : "left";
   const x = ctx.textAlign === "right" ? a - 6 : b + 6;
-  ctx.fillText(`${loss.count.toLocaleString("en-US")} events lost`, x, lane.y + 30);
+  ctx.fillText(`${loss.count.toLocaleString("en-US")} events lost in ${duration(loss.t1 - loss.t0)}`, x, lane.y + 30);
   ctx.font = "11px Inter, system-ui, sans-serif";
   ctx.fillStyle = tokens["text-2"];
   ctx.fillText(loss.cause, x, lane.y + 45);

@@ -1,5 +1,6 @@
 // Stacked areas from columns: steps, not slopes; every column is a state that occurred.
 import type { Stack } from "../gen/rpc";
+import { orUnknown, shown } from "../format/names";
 import { onPixels, runs, type Pixels } from "./pixels";
 import { hatch, inkOn, type Tokens } from "./tokens";
 
@@ -146,7 +147,7 @@ function names(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces: Piece[], t
   ctx.textBaseline = "middle";
   for (let g = 0; g < sample.groups.length; g++) {
     if (o.solo >= 0 && g !== o.solo) continue;
-    const text = sample.groups[g]!.name.slice(0, 40) || "–";
+    const text = orUnknown(shown(sample.groups[g]!.name, 40));
     const need = ctx.measureText(text).width + 14;
     let start = NaN, low = Infinity, high = -Infinity, last = NaN;
     const flush = () => {
