@@ -21,7 +21,7 @@ export TORCH
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help build environments demo test test-gpu bench presubmit fuzz soak clean
+.PHONY: help build environments demo test test-gpu bench presubmit pictures fuzz soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -30,6 +30,7 @@ help:
 	  'make test-gpu    the tests that need an NVIDIA GPU' \
 	  'make bench       measures, prints each number beside its budget, fails where one is exceeded' \
 	  'make presubmit   what has to pass before a change is merged: all checks, clang-tidy on everything, sanitizers' \
+	  'make pictures    renews the pictures of the guide' \
 	  'make fuzz        fuzzes every parser (FUZZ_SECONDS=60 for each)' \
 	  'make soak        the long versions of the crash tests' \
 	  'make clean       removes what was built; environments stay (make distclean removes those too)'
@@ -94,6 +95,10 @@ bench: build $(stamps)/venv
 
 presubmit: build environments
 	@$(python) tools/run_tests.py --presubmit
+
+# What the guide shows: taken by the browser tests from a real training.
+pictures: build $(stamps)/venv
+	@export PATH="$$(tools/setup.sh node):$$PATH" && VRAMSCOPE_PICTURES=$(CURDIR)/docs/guide/pictures npm --prefix ui run --silent e2e -- looks
 
 FUZZ_SECONDS ?= 60
 fuzz: | $(stamps)/packages
