@@ -1,4 +1,4 @@
-import { expect, settled, test } from "./page";
+import { expect, settled, test, visit } from "./page";
 import { json, trace } from "./program";
 
 const VIEWS = ["overview", "timeline", "peak", "steps", "layers", "leaks", "map", "oom", "source"];
@@ -59,6 +59,47 @@ test("the timeline zooms, pans, brushes and keeps an instant", async ({ open, pa
   await expect(page.locator("[data-range]")).toContainText("allocated");
   await page.keyboard.press("Escape");
   await expect(page.locator("[data-range]")).toHaveCount(0);
+});
+
+test("two fingers zoom around what is between them", async ({ open, page }) => {
+  await open("timeline");
+  const box = (await page.getByRole("img", { name: /^Live memory over time/ }).boundingBox())!;
+  const session = await page.context().newCDPSession(page);
+  const y = Math.round(box.y + box.height / 2), middle = box.x + 100 + (box.width - 116) / 2;
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", half: number) =>
+    session.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : [{ x: middle - half, y, id: 1 }, { x: middle + half, y, id: 2 }] });
+  await touch("touchStart", 50);
+  for (const half of [80, 120, 160, 200]) await touch("touchMove", half);
+  await touch("touchEnd", 0);
+  await expect.poll(() => page.url()).toContain("r=");
+  const [from, to] = page.url().match(/r=([\d.]+)\.\.([\d.]+)/)!.slice(1).map(Number) as [number, number];
+  const whole = 0.0156;
+  expect(to - from).toBeGreaterThan(whole * 0.2);
+  expect(to - from).toBeLessThan(whole * 0.32);
+  expect((from + to) / 2).toBeGreaterThan(whole * 0.45);
+  expect((from + to) / 2).toBeLessThan(whole * 0.55);
+});
+
+test("a finding of another trace stays in that trace", async ({ open, page }) => {
+  await open("overview?trace=1");
+  const link = page.locator("[data-finding] a.proof").first();
+  await expect(link).toHaveAttribute("href", /trace=1/);
+  await link.click();
+  await expect.poll(() => page.url()).toContain("trace=1");
+  await settled(page);
+  await expect(page.locator("main h1").first()).not.toBeEmpty();
+});
+
+test("filter, range and grouping are in the address, and a reload comes back to them", async ({ open, page, served }) => {
+  await open("timeline?by=layer&f=category%3Aactivations&r=0.004000..0.009000");
+  const text = await page.locator("[data-view-text]").textContent();
+  const total = await page.locator("aside [data-total]").getAttribute("data-total");
+  const address = page.url();
+  await visit(page, served, new URL(address).hash.slice(1));
+  expect(page.url()).toBe(address);
+  await expect(page.locator("[data-view-text]")).toHaveText(text ?? "");
+  await expect(page.locator("aside [data-total]")).toHaveAttribute("data-total", total ?? "");
+  await expect(page.getByRole("combobox", { name: "Filter" })).toHaveValue("category:activations");
 });
 
 test("everything works with the keyboard", async ({ open, page }) => {
