@@ -33,16 +33,17 @@ for (const view of ["overview", "timeline", "timeline?by=layer", "timeline?mode=
 test("overview: key figures, ledger, sentence", async ({ page, real }) => {
   await visit(page, real, "overview");
   const peak = json("peak", trace("graph"), "--at", "peak") as { total: number };
-  const steady = json("peak", trace("graph")) as { total: number };
+  const steady = json("peak", trace("graph"), "--at", "steady") as { total: number };
   await expect(page.locator("[data-figure='Steady peak'] [data-bytes]")).toHaveAttribute("data-bytes", String(steady.total));
   await expect(page.locator("[data-figure=Peak] [data-bytes]")).toHaveAttribute("data-bytes", String(peak.total));
-  const ledger = json("ledger", trace("graph")) as { lines: LedgerLine[] };
-  expect(ledger.lines.length).toBeGreaterThan(1);
-  for (const line of ledger.lines) {
-    const name = line.name === "live blocks by category" ? "categories" : line.name;
-    const row = page.locator(`[data-ledger="${name}" i]`);
-    await expect(row, line.name).toHaveCount(1);
-    expect(await bytesIn(row.locator("[title*=bytes]").first()), line.name).toBe(line.bytes);
+  for (const [button, at] of [["Steady peak", "steady"], ["Peak", "peak"], ["End", "end"]] as const) {
+    await page.getByRole("button", { name: button, exact: true }).click();
+    const ledger = json("ledger", trace("graph"), "--at", at) as { lines: LedgerLine[] };
+    expect(ledger.lines.length).toBeGreaterThan(1);
+    for (const line of ledger.lines) {
+      const name = line.name === "live blocks by category" ? "categories" : line.name;
+      await expect(page.locator(`[data-ledger="${name}" i] [data-bytes]`).first(), `${line.name}, ${at}`).toHaveAttribute("data-bytes", String(line.bytes));
+    }
   }
 });
 
@@ -60,7 +61,7 @@ test("steps: every column of every step", async ({ page, real }) => {
 
 test("layers: names as in model.summary(), with their bytes", async ({ page, real }) => {
   await visit(page, real, "layers");
-  const layers = json("layers", trace("graph")) as { rows: Layer[]; sentence: string };
+  const layers = json("layers", trace("graph"), "--at", "steady") as { rows: Layer[]; sentence: string };
   await expect(page.locator("[data-sentence]")).toHaveText(layers.sentence);
   const names = await columnText(page, "Layers", "Layer");
   for (const name of ["conv2d", "conv2d_1", "batch_normalization", "max_pooling2d", "dense_1"]) expect(names).toContain(name);
@@ -72,7 +73,7 @@ test("layers: names as in model.summary(), with their bytes", async ({ page, rea
 });
 
 test("peak: rows add up to the command line's total, filtered too", async ({ page, real }) => {
-  for (const [address, ...args] of [["peak?at=steady"], ["peak?at=peak", "--at", "peak"], ["peak?at=steady&f=category%3Aactivations", "--where", "category:activations"]] as const) {
+  for (const [address, ...args] of [["peak?at=steady", "--at", "steady"], ["peak?at=peak", "--at", "peak"], ["peak?at=steady&f=category%3Aactivations", "--at", "steady", "--where", "category:activations"]] as const) {
     await visit(page, real, address);
     const said = json("peak", trace("graph"), ...args) as { total: number; count: number };
     expect(Number(await page.locator("[data-total]").getAttribute("data-total")), address).toBe(said.total);
@@ -108,7 +109,7 @@ test("diff: graph against eager mode, figures and layers", async ({ page, real }
 
 test("source: the bytes beside the lines are those of peak --by line", async ({ page, real }) => {
   await visit(page, real, "source");
-  const lines = json("peak", trace("graph"), "--by", "line") as { groups: { keys: string[]; bytes: number }[] };
+  const lines = json("peak", trace("graph"), "--at", "steady", "--by", "line") as { groups: { keys: string[]; bytes: number }[] };
   const ours = lines.groups.filter((group) => /^train\.py:\d+$/.test(group.keys[0] ?? ""));
   expect(ours.length).toBeGreaterThan(3);
   for (const group of ours) await expect(page.locator(`[data-line="${group.keys[0]!.split(":")[1]}"]`)).toHaveAttribute("data-bytes", String(group.bytes));

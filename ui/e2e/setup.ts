@@ -11,6 +11,7 @@ export default async function setup(): Promise<() => void> {
   generate("leak", "leak", "steps=40");
   generate("oom", "toobig");
   generate("hostile", "hostile");
+  generate("long", "clean", "steps=1000"); // more than one chunk
   generate("nosteps", "nomarks", "steps=2");
   execFileSync(vramscope, ["report", trace("train"), "-o", path.join(data, "train.html")], { stdio: "pipe" });
   execFileSync(vramscope, ["report", trace("hostile"), "-o", path.join(data, "hostile.html")], { stdio: "pipe" });
