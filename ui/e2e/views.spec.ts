@@ -71,11 +71,11 @@ test("two fingers zoom around what is between them", async ({ open, page }) => {
   await touch("touchStart", 50);
   for (const half of [80, 120, 160, 200]) await touch("touchMove", half);
   await touch("touchEnd", 0);
-  await expect.poll(() => page.url()).toContain("r=");
-  const [from, to] = page.url().match(/r=([\d.]+)\.\.([\d.]+)/)!.slice(1).map(Number) as [number, number];
   const whole = 0.0156;
+  const range = () => (page.url().match(/r=([\d.]+)\.\.([\d.]+)/)?.slice(1).map(Number) ?? [0, whole]) as [number, number];
+  await expect.poll(() => range()[1] - range()[0]).toBeLessThan(whole * 0.3); // the address follows a moment later
+  const [from, to] = range();
   expect(to - from).toBeGreaterThan(whole * 0.2);
-  expect(to - from).toBeLessThan(whole * 0.32);
   expect((from + to) / 2).toBeGreaterThan(whole * 0.45);
   expect((from + to) / 2).toBeLessThan(whole * 0.55);
 });
