@@ -300,6 +300,7 @@ struct LeakRow {
   std::int64_t since_step = 0;
   std::uint64_t blocks = 0;  // survivors
   Bytes so_far = 0;
+  bool replaced = false;                // no block stays: each step replaces one by a larger one
   std::vector<std::uint64_t> examples;  // ids, oldest first, still live
 };
 struct Leaks {

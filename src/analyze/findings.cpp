@@ -118,9 +118,13 @@ class Finder {
     if (!leaks || leaks->verdict == "cannot tell") return;
     if (leaks->verdict == "not growing")
       return fine(fmt::format("No growth over {}", support::format_plural(leaks->left_after.size(), "step", "steps")));
-    add({"leak", leaks->sentence,
-         leaks->rows.empty() ? "" : fmt::format("{} blocks of {} were never freed.", leaks->rows[0].blocks, leaks->rows[0].op),
-         leaks->advice, leaks->so_far, "leaks", "end",
+    std::string cause;
+    if (!leaks->rows.empty() && leaks->rows[0].replaced)
+      cause = fmt::format("{} makes a larger block in each step.", leaks->rows[0].op);
+    else if (!leaks->rows.empty())
+      cause = fmt::format("{} of {} never freed.", support::format_plural(leaks->rows[0].blocks, "block", "blocks"),
+                          leaks->rows[0].op + (leaks->rows[0].blocks == 1 ? " was" : " were"));
+    add({"leak", leaks->sentence, cause, leaks->advice, leaks->so_far, "leaks", "end",
          leaks->rows.empty() || leaks->rows[0].line.empty() ? "" : "line:" + leaks->rows[0].line});
   }
 

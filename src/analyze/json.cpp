@@ -311,6 +311,7 @@ void write(support::JsonWriter& json, const LeakRow& answer) {
   object.member("since_step", answer.since_step);
   object.member("blocks", answer.blocks);
   object.member("so_far", answer.so_far);
+  object.member("replaced", answer.replaced);
   object.member("examples", answer.examples);
 }
 

@@ -115,6 +115,7 @@ LeakRow row_of(const Store& store, const Origin& origin, const OriginVerdict& ve
   row.since_step = store.steps[window.steps[verdict.first]].number;
   row.blocks = origin.kept_blocks;
   row.so_far = origin.kept_bytes;
+  row.replaced = origin.replaced;
   row.examples = origin.oldest;
   return row;
 }
@@ -144,6 +145,10 @@ void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::siz
 // Python knows the list or dictionary that grows.
 std::string advice_of(const Leaks& out, const Store& store) {
   const std::string& line = out.rows[0].line;
+  if (out.rows[0].replaced)
+    return fmt::format(
+        "{} makes a larger block in each step in place of the last one: give it a fixed size, or write it out now and then",
+        line.empty() ? out.rows[0].op : line);
   auto held = told_facts(store, "held_tensors");
   auto most = std::ranges::max_element(held, {}, [](const ToldFact& f) { return f.number("bytes"); });
   if (most != held.end())
@@ -158,10 +163,11 @@ std::string sentence_of(const Leaks& out, const Engine::State& s, const StepWind
   const Store& store = s.store;
   std::int64_t first = store.steps[window.steps.front()].number, last = store.steps[window.steps.back()].number;
   if (out.verdict == "growing") {
-    std::string by = out.rows.empty()            ? ""
-                     : !out.rows[0].line.empty() ? fmt::format(", kept by {}", out.rows[0].line)
-                     : !out.rows[0].op.empty()   ? fmt::format(", made by {}", out.rows[0].op)
-                                                 : "";
+    std::string by = out.rows.empty() ? ""
+                     : !out.rows[0].line.empty()
+                         ? fmt::format(", {} by {}", out.rows[0].replaced ? "made larger" : "kept", out.rows[0].line)
+                     : !out.rows[0].op.empty() ? fmt::format(", made by {}", out.rows[0].op)
+                                               : "";
     std::string full = out.steps_to_full ? fmt::format("; the card is full in about {} steps",
                                                        support::format_count(static_cast<std::uint64_t>(*out.steps_to_full)))
                                          : "";

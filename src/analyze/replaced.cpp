@@ -54,6 +54,7 @@ std::vector<Origin> replaced(const Store& store, const Grouper& grouper, const S
     if (rises < kFewestRises || falls * kRisesPerFall > rises || level.blocks == 0) continue;
     Origin origin;
     origin.key = key;
+    origin.replaced = true;
     origin.example = level.newest;
     origin.kept.assign(n, 0);
     for (std::size_t i = 1; i < looks; ++i)

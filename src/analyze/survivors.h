@@ -24,6 +24,7 @@ struct Origin {
   std::vector<double> kept;   // by window step: bytes born in it that are live when the last one ends
   std::uint64_t kept_blocks = 0, freed_blocks = 0;
   Bytes kept_bytes = 0, largest = 0;
+  bool replaced = false;              // see replaced.h
   std::size_t longest_freed = 0;      // highest age, in steps, of a block that came back
   std::vector<double> level;          // by window step: live bytes of this origin after it
   std::vector<std::uint64_t> oldest;  // up to five still live, oldest first

@@ -62,8 +62,6 @@ std::int32_t category_colour(std::string_view category) {
   return 0x999999;
 }
 
-std::string in_category(std::string_view category, std::string_view text) {
-  return painted(text.empty() ? category : text, category_colour(category));
-}
+std::string in_category(std::string_view category, std::string_view text) { return painted(text, category_colour(category)); }
 
 }  // namespace vramscope::cli

@@ -24,7 +24,8 @@ std::string painted(std::string_view text, std::int32_t colour);  // for stdout,
 
 inline constexpr std::int32_t kSignalColour = 0xe8742e;  // a leak, out of memory
 std::int32_t category_colour(std::string_view category);
-// `text`, by default the category's own name, in the category's colour.
-std::string in_category(std::string_view category, std::string_view text = {});
+// In the category's colour: a text, or its own name.
+std::string in_category(std::string_view category, std::string_view text);
+inline std::string in_category(std::string_view category) { return in_category(category, category); }
 
 }  // namespace vramscope::cli

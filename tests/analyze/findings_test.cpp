@@ -77,6 +77,13 @@ TEST_F(FindingsTest, Leak) {
   EXPECT_EQ(finding("leak").at_stake, truth.leaks * t.leak_bytes);
 }
 
+TEST_F(FindingsTest, LeakThatReplacesABlock) {
+  Training t;
+  t.growing_block = 64u << 10;
+  train(t);
+  EXPECT_EQ(finding("leak").cause, "ConcatV2 makes a larger block in each step.");
+}
+
 TEST_F(FindingsTest, LeakHeldByAList) {
   Maker m = maker();
   m.setting("fact.held_tensors.train.py:31",

@@ -40,6 +40,7 @@ CASES = {
     "steps-cannot-tell": ["steps", "eager"],
     "layers-clean": ["layers", "clean"],
     "leaks-leak": ["leaks", "leak", "--ascii"],
+    "leaks-larger": ["leaks", "larger", "--ascii"],
     "leaks-clean": ["leaks", "clean"],
     "leaks-saturating": ["leaks", "saturating", "--ascii"],
     "fragmentation-shapes": ["fragmentation", "shapes"],
@@ -70,7 +71,7 @@ def traces(tmp_path_factory):
     (folder / "vram.toml").write_text(BUDGET)
     (folder / "vram.yaml").write_text(YAML)
     for case in sorted({word for command in CASES.values() for word in command[1:3]}):
-        if case in ("clean", "autotune", "leak", "warmup", "nomarks", "eager", "saturating", "shapes", "killed"):
+        if case in ("clean", "autotune", "leak", "warmup", "nomarks", "eager", "saturating", "shapes", "killed", "larger"):
             subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram", "seed=7"], check=True, capture_output=True)
     return folder
 

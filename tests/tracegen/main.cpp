@@ -28,6 +28,7 @@ const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"clean", [](Training&) {}},
     {"autotune", [](Training& t) { t.autotune_bytes = 64u << 20; }},
     {"leak", [](Training& t) { t.leak_bytes = 64u << 10; }},
+    {"larger", [](Training& t) { t.growing_block = 64u << 10; }},
     {"warmup", [](Training& t) { t.warmup_steps = 5, t.cache_bytes = 1u << 20; }},
     {"saturating", [](Training& t) { t.saturating_bytes = 64u << 20, t.saturating_steps = 10; }},
     {"noise", [](Training& t) { t.noise = 256u << 10; }},
