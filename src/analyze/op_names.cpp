@@ -97,11 +97,22 @@ namespace {
 OpMeaning torch_meaning(std::string_view op, std::string_view phase) {
   using trace::Category;
   OpMeaning out;
-  if (const std::size_t slash = op.rfind('/'); slash != std::string_view::npos) out.layer = op.substr(0, slash);
+  const std::size_t slash = op.rfind('/');
+  const std::string_view what = slash == std::string_view::npos ? op : op.substr(slash + 1);
+  if (slash != std::string_view::npos) out.layer = op.substr(0, slash);
   out.stage = stage_from(phase);
   if (out.stage == Stage::input) out.category = Category::input;
-  if (out.stage == Stage::backward) out.category = op.ends_with("/recomputation") ? Category::activation : Category::gradient;
+  if (out.stage == Stage::backward) out.category = what == "recomputation" ? Category::activation : Category::gradient;
   if (out.stage == Stage::optimizer) out.category = Category::temporary;  // its state is told by address
+  // Data parallel training keeps what travels between ranks in buffers of its own.
+  if (what == "DDP buckets" || what == "FSDP reduce-scatter") out.category = Category::gradient;
+  if (what == "FSDP all-gather") out.category = Category::parameter;
+  if (out.layer.empty()) {  // outside of all layers: what the program was at
+    if (what == "DDP buckets") out.layer = "(DDP)";
+    if (what.starts_with("FSDP")) out.layer = "(FSDP)";
+    if (out.layer.empty() && out.stage == Stage::input) out.layer = "(input)";
+    if (out.layer.empty() && out.stage == Stage::optimizer) out.layer = "(optimizer)";
+  }
   return out;
 }
 

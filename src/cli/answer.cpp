@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/ranks.h"
 #include "cli/run_folder.h"
 #include "cli/terminal.h"
 #include "support/units.h"
@@ -32,6 +33,16 @@ Result<int> AnswerOptions::place_of(const analyze::Engine& engine) const {
   return fail(fmt::format("there is no place '{}' in the trace; there are {}", place, known));
 }
 
+namespace {
+
+// One line above the answer of one process among several.
+std::string head_of(const std::filesystem::path& trace) {
+  const auto rank = rank_in(trace);
+  return rank ? fmt::format("rank {}, {}", *rank, trace.filename().string()) : trace.filename().string();
+}
+
+}  // namespace
+
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask) {
   auto traces = traces_of(options.trace);
@@ -48,7 +59,7 @@ Result<int> answer_each(const AnswerOptions& options,
       parts.push_back(std::move(answer->json));
       continue;
     }
-    if (traces->size() > 1) fmt::print("{}{}\n", i > 0 ? "\n" : "", dim((*traces)[i].filename().string(), wants_colour(stdout)));
+    if (traces->size() > 1) fmt::print("{}{}\n", i > 0 ? "\n" : "", dim(head_of((*traces)[i]), wants_colour(stdout)));
     fmt::print("{}", answer->text);
     say_damage((*traces)[i], *engine);
   }

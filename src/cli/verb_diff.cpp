@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/answer.h"
+#include "cli/diff_sides.h"
 #include "cli/plot.h"
-#include "cli/run_folder.h"
 #include "cli/terminal.h"
 #include "support/units.h"
 
@@ -22,7 +22,7 @@ std::string op_in_layer(const std::string& op) {
 class DiffVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
-    arguments.operands("traces", traces_, "two or more .vram files or run folders");
+    arguments.operands("traces", traces_, "two or more .vram files or run folders; one folder: its ranks");
     arguments.text("--where", where_, "only blocks that match, e.g. 'category:activations'", "FILTER");
     arguments.count("-n,--rows", rows_, "rows of a table (0 = all)");
     arguments.flag("--json", json_, "for programs: exact bytes");
@@ -30,23 +30,14 @@ class DiffVerb final : public VerbBody {
   }
 
   Result<int> run() override {
-    std::vector<analyze::Engine> engines;
-    std::vector<std::string> names;
-    for (const std::string& name : traces_) {
-      auto files = traces_of(name);
-      if (!files) return std::unexpected(files.error());
-      if (files->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", name, files->size()));
-      auto engine = analyze::Engine::open(files->front());
-      if (!engine) return std::unexpected(engine.error());
-      say_damage(files->front(), *engine);
-      engines.push_back(std::move(*engine));
-      std::filesystem::path path = name;
-      names.push_back(path.has_filename() ? path.filename().string() : path.parent_path().filename().string());
-    }
+    auto sides = diff_sides(traces_);
+    if (!sides) return std::unexpected(sides.error());
     std::vector<const analyze::Engine*> runs;
-    for (const analyze::Engine& engine : engines) runs.push_back(&engine);
-    auto compared = analyze::compare(runs, names, where_);
+    runs.reserve(sides->engines.size());
+    for (const analyze::Engine& engine : sides->engines) runs.push_back(&engine);
+    auto compared = analyze::compare(runs, sides->names, where_);
     if (!compared) return std::unexpected(compared.error());
+    if (!sides->about_ranks.empty()) compared->sentence = sides->about_ranks + " " + compared->sentence;
     fmt::print("{}", json_ ? analyze::to_json(*compared) + "\n" : text(*compared));
     return 0;
   }
@@ -122,6 +113,7 @@ const Register kVerb{{.name = "diff",
                       .group = Group::answer,
                       .help = "which of two or more runs needs more, and through what",
                       .examples = "  vramscope diff float32.vram mixed.vram\n"
+                                  "  vramscope diff vramscope-runs/latest          (the ranks of one run)\n"
                                   "  vramscope diff batch32.vram batch64.vram batch128.vram --where 'category:activations'\n",
                       .make = make<DiffVerb>}};
 

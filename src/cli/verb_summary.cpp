@@ -40,6 +40,13 @@ class SummaryVerb final : public VerbBody {
     analyze::Engine engine;
   };
 
+  std::optional<RankComparison> ranks_of_run() const {
+    std::vector<const analyze::Summary*> all;
+    all.reserve(runs_.size());
+    for (const Run& run : runs_) all.push_back(&run.summary);
+    return compare_ranks(all);
+  }
+
   void json_of(const Run& run, support::JsonWriter& json) const {
     summary_json(run.summary, json, [&] { summary_answers_json(run.engine, where_, json); });
   }
@@ -49,7 +56,9 @@ class SummaryVerb final : public VerbBody {
     if (runs_.size() == 1) {
       json_of(runs_[0], json);
     } else {
-      json.begin_object().key("processes").begin_array();
+      json.begin_object();
+      if (const auto ranks = ranks_of_run()) rank_json(*ranks, json.key("ranks"));
+      json.key("processes").begin_array();
       for (const Run& run : runs_) json_of(run, json);
       json.end_array().end_object();
     }
@@ -59,9 +68,7 @@ class SummaryVerb final : public VerbBody {
   void print_text() const {
     const bool colour = wants_colour(stdout);
     if (runs_.size() > 1) fmt::print("{}\n\n", bold(fmt::format("{} processes were recorded.", runs_.size()), colour));
-    std::vector<const analyze::Summary*> all;
-    for (const Run& run : runs_) all.push_back(&run.summary);
-    fmt::print("{}", rank_text(all));
+    if (const auto ranks = ranks_of_run()) fmt::print("{}", rank_text(*ranks));
     for (std::size_t i = 0; i < runs_.size(); ++i)
       fmt::print("{}{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour),
                  summary_answers_text(runs_[i].engine, where_));

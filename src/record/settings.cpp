@@ -85,10 +85,15 @@ constexpr Launcher kLaunchers[] = {
 
 void setting_from(const char* key, const char* variable) {
   const char* value = variable != nullptr ? getenv(variable) : nullptr;
-  if (value != nullptr && strlen(value) < 20) setting(key, value);
+  if (value != nullptr && strlen(value) < 32) setting(key, value);
 }
 
+// A helper of a rank (the Python side says so: a data loader's worker) has the environment of its rank, and is none.
 void record_rank() {
+  if (getenv("VRAMSCOPE_ROLE") != nullptr) {
+    setting_from("role", "VRAMSCOPE_ROLE");
+    return;
+  }
   for (const Launcher& launcher : kLaunchers) {
     if (getenv(launcher.rank) == nullptr) continue;
     setting("launcher", launcher.name);

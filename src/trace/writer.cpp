@@ -10,6 +10,7 @@
 #include "support/file.h"
 #include "trace/block.h"
 #include "trace/chunk.h"
+#include "trace/compact.h"
 #include "trace/dictionary.h"
 #include "trace/footer.h"
 #include "trace/limit.h"
@@ -62,6 +63,7 @@ struct Writer::State {
   };
   tsl::robin_map<LiveKey, Live, LiveHash> live;
 
+  std::filesystem::path path;  // empty for a sink that is no file
   std::optional<TraceLimit> limit;
   PeakTracker peaks;
 
@@ -179,6 +181,15 @@ struct Writer::State {
     tells_loss = false;
   }
 
+  // Where it fails (a full disk) the file stays as it is, which is only larger.
+  void compact_if_worth() {
+    if (path.empty() || !worth_compacting(index)) return;
+    auto compacted = compact(path, names.all(), index);
+    if (!compacted) return;
+    sink = std::move(compacted->file);
+    index = std::move(compacted->index);
+  }
+
   Status write_footer() {
     Buffer out;
     Buffer payload;
@@ -209,6 +220,7 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOpt
   auto file = support::AppendFile::create(path);
   if (!file) return std::unexpected(file.error());
   auto writer = create(std::move(*file), options);
+  if (writer) writer->state_->path = path;
   if (writer && options.limit_bytes > 0) writer->state_->limit.emplace(path, options.limit_bytes, options.zstd_level);
   return writer;
 }
@@ -289,6 +301,7 @@ Status Writer::flush() {
 Status Writer::finish() {
   if (state_->finished) return {};
   if (Status status = flush(); !status) return status;
+  state_->compact_if_worth();
   if (Status status = state_->write_footer(); !status) return status;
   state_->finished = true;
   return {};

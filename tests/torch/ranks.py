@@ -16,8 +16,9 @@ def train(rank, world):
     net = nn.parallel.DistributedDataParallel(nn.Linear(256, 256))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     kept = []
-    for _ in range(3):
-        net(torch.randn(64, 256)).sum().backward()
+    data = torch.utils.data.TensorDataset(torch.randn(192, 256))
+    for x, in torch.utils.data.DataLoader(data, batch_size=64, num_workers=1):      # a worker is no rank
+        net(x).sum().backward()
         optimizer.step()
         if rank == 1:
             kept.append(torch.zeros(1 << 20))

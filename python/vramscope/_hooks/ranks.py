@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Dict, Optional, Tuple
+import sys
+from typing import Any, Dict, Optional, Tuple
 
 from . import emit
 
@@ -34,11 +35,16 @@ def tell() -> None:
         emit.setting(key, value)
 
 
-def tell_distributed(torch: object) -> None:
+def tell_distributed(distributed: Any) -> None:
     """torch.distributed knows best once it is initialized: mp.spawn needs no environment at all."""
-    distributed = getattr(torch, "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if distributed.is_initialized():
         emit.setting("rank", distributed.get_rank())
         emit.setting("world_size", distributed.get_world_size())
+
+
+def tell_at_first_step() -> None:
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        tell_distributed(distributed)
     else:
         tell()

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import emit, torch_frames, torch_names, torch_optimizers
+from . import emit, torch_frames, torch_names, torch_optimizers, torch_tags, wrapping
 
 
 def install(torch: Any) -> None:
     torch_frames.watch_all(torch)
     torch_names.install(torch)
     torch_optimizers.install(torch)
+    wrapping.wrap(torch.utils.data.DataLoader, "__iter__", _before_epoch)
     emit.at_first_event(lambda: _settings(torch))
+
+
+def _before_epoch(original: Any) -> Any:
+    def __iter__(self: Any) -> Any:
+        emit.quietly(lambda: torch_tags.tag_dataset(self.dataset))
+        return original(self)
+    return __iter__
 
 
 def _settings(torch: Any) -> None:

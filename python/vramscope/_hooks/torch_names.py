@@ -62,6 +62,7 @@ def _first_call(module: Any, inputs: Any) -> None:
         return
     _idle = 0
     emit.quietly(lambda: name_model(module))
+    emit.quietly(lambda: torch_tags.tag_batch(inputs))
 
 
 def _compiling() -> bool:

@@ -75,7 +75,7 @@ def _step_done(optimizer: Any) -> None:
         return
     known.steps += 1
     if known.steps == 1:
-        emit.quietly(lambda: ranks.tell_distributed(sys.modules["torch"]))
+        emit.quietly(ranks.tell_at_first_step)
     if known.steps in _TAG_STATE_AT:
         tag_state(optimizer, known.names)
     if _main is None or _main() is None:

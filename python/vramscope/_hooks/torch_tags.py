@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from .._recorder import CATEGORIES
@@ -25,6 +26,38 @@ def tag_tensors(tensors: Iterable[Tuple[str, str, Any]], category: str) -> None:
         address, size = place(tensor)
         if address:
             emit.tag(address, size, category, name, layer)
+
+
+_INPUT_LAYER = "(input)"
+
+
+# As in src/capture/torch/reporter.cpp: host tensors are recorded where there is no accelerator.
+_HOST_RECORDED = not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
+
+
+def _is_data(value: Any) -> bool:
+    """A recorded tensor that nothing computed from parameters."""
+    return (hasattr(value, "data_ptr") and getattr(value, "grad_fn", None) is None and not getattr(value, "requires_grad", True)
+            and (_HOST_RECORDED or value.device.type != "cpu"))
+
+
+def tag_batch(inputs: Any) -> None:
+    """What a model is called with for the first time: a batch that was made before the training loop and stays."""
+    tag_tensors(((f"input {i}", _INPUT_LAYER, value) for i, value in enumerate(inputs) if _is_data(value)), "input")
+
+
+def tag_dataset(dataset: Any) -> None:
+    """A data set that is kept in memory as tensors."""
+    for _ in range(4):      # Subset and others wrap one
+        inner = getattr(dataset, "dataset", None)
+        if inner is None:
+            break
+        dataset = inner
+    found: List[Tuple[str, str, Any]] = []
+    for name, value in list(getattr(dataset, "__dict__", {}).items())[:64]:
+        parts = value[:64] if isinstance(value, (list, tuple)) else (value,)
+        found += [(f"data set {name}", _INPUT_LAYER, part) for part in parts if _is_data(part)]
+    tag_tensors(found, "input")
 
 
 class Gradients:

@@ -1,0 +1,127 @@
+#include "cli/diff_sides.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "cli/answer.h"
+#include "cli/ranks.h"
+#include "cli/run_folder.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+struct Run {
+  std::string name;
+  std::optional<analyze::Engine> whole;            // of one process
+  std::map<std::int64_t, analyze::Engine> ranks;   // of several
+};
+
+std::uint64_t peak_of(const analyze::Engine& engine) {
+  return engine.main_place() < 0 ? 0 : engine.places()[static_cast<std::size_t>(engine.main_place())].peak;
+}
+
+Result<Run> open_run(const std::string& place) {
+  Run run;
+  const std::filesystem::path path = place;
+  run.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  const auto traces = traces_of(path);
+  if (!traces) return std::unexpected(traces.error());
+  for (const auto& trace : *traces) {
+    const auto rank = traces->size() > 1 ? rank_in(trace) : std::nullopt;
+    if (traces->size() > 1 && !rank) continue;  // a data loader, a launcher
+    auto engine = analyze::Engine::open(trace);
+    if (!engine) return std::unexpected(engine.error());
+    say_damage(trace, *engine);
+    if (!rank) {
+      run.whole = std::move(*engine);
+    } else if (const auto known = run.ranks.find(*rank); known == run.ranks.end()) {
+      run.ranks.emplace(*rank, std::move(*engine));
+    } else if (peak_of(*engine) > peak_of(known->second)) {  // started again
+      known->second = std::move(*engine);
+    }
+  }
+  if (!run.whole && run.ranks.empty())
+    return fail(fmt::format("{} holds {} traces without a rank; name one of them", place, traces->size()));
+  if (run.ranks.size() == 1) {
+    run.whole = std::move(run.ranks.begin()->second);
+    run.ranks.clear();
+  }
+  return run;
+}
+
+Result<DiffSides> ranks_of_one(Run run) {
+  std::vector<RankPeak> peaks;
+  for (const auto& [rank, engine] : run.ranks) peaks.push_back({rank, peak_of(engine), 0});
+  const auto compared = compare_ranks(std::move(peaks));
+  if (!compared) return fail(fmt::format("{} has one rank; diff needs two traces or more", run.name));
+  DiffSides out;
+  out.about_ranks = compared->sentence();
+  const std::size_t other = compared->farthest != compared->typical ? compared->farthest : compared->typical == 0 ? 1 : 0;
+  for (const std::size_t side : {compared->typical, other}) {
+    const std::int64_t rank = compared->ranks[side].rank;
+    out.names.push_back(fmt::format("rank {}", rank));
+    out.engines.push_back(std::move(run.ranks.at(rank)));
+  }
+  return out;
+}
+
+// The rank, among those that all runs have, whose peak changed most.
+std::optional<std::int64_t> most_changed(const std::vector<Run>& runs) {
+  std::optional<std::int64_t> found;
+  std::uint64_t most = 0;
+  for (const auto& [rank, engine] : runs.front().ranks) {
+    if (!std::ranges::all_of(runs, [&](const Run& run) { return run.ranks.contains(rank); })) continue;
+    const std::uint64_t before = peak_of(engine);
+    const std::uint64_t after = peak_of(runs.back().ranks.at(rank));
+    const std::uint64_t change = after > before ? after - before : before - after;
+    if (!found || change > most) found = rank;
+    most = std::max(most, change);
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<DiffSides> diff_sides(const std::vector<std::string>& places) {
+  std::vector<Run> runs;
+  for (const std::string& place : places) {
+    auto run = open_run(place);
+    if (!run) return std::unexpected(run.error());
+    runs.push_back(std::move(*run));
+  }
+  if (runs.size() == 1 && !runs.front().ranks.empty()) return ranks_of_one(std::move(runs.front()));
+  const bool with_ranks = std::ranges::all_of(runs, [](const Run& run) { return !run.ranks.empty(); });
+  if (!with_ranks)
+    for (const Run& run : runs)
+      if (!run.ranks.empty())
+        return fail(fmt::format("{} has {} ranks, and another run has none; choose one with --rank or name its trace", run.name,
+                                run.ranks.size()));
+  DiffSides out;
+  std::optional<std::int64_t> rank;
+  if (with_ranks && runs.size() > 1) {
+    rank = most_changed(runs);
+    if (!rank) return fail("these runs have no rank in common; name two traces");
+    const auto odd = [&](const Run& run) {
+      std::vector<RankPeak> peaks;
+      for (const auto& [number, engine] : run.ranks) peaks.push_back({number, peak_of(engine), 0});
+      const auto compared = compare_ranks(std::move(peaks));
+      return compared ? fmt::format(" {}: {}", run.name, compared->sentence()) : std::string();
+    };
+    const bool changed = peak_of(runs.front().ranks.at(*rank)) != peak_of(runs.back().ranks.at(*rank));
+    out.about_ranks = fmt::format("{}{}{}", changed ? fmt::format("Rank {} changed most.", *rank) : "No rank's peak changed.",
+                                  odd(runs.front()), odd(runs.back()));
+  }
+  for (Run& run : runs) {
+    out.names.push_back(rank ? fmt::format("{} rank {}", run.name, *rank) : run.name);
+    out.engines.push_back(rank ? std::move(run.ranks.at(*rank)) : std::move(*run.whole));
+  }
+  return out;
+}
+
+}  // namespace vramscope::cli
