@@ -38,11 +38,20 @@ _steps = itertools.count(1)
 _main: Optional["weakref.ref[Any]"] = None      # the optimizer whose steps are the program's steps: the first one
 
 
+_handles: List[Any] = []
+
+
 def install(torch: Any) -> None:
     optimizer = sys.modules["torch.optim.optimizer"]        # torch.optim hides it
-    if hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
-        optimizer.register_optimizer_step_pre_hook(_before)
-        optimizer.register_optimizer_step_post_hook(_after)
+    if not _handles and hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
+        _handles.append(optimizer.register_optimizer_step_pre_hook(_before))
+        _handles.append(optimizer.register_optimizer_step_post_hook(_after))
+
+
+def remove() -> None:
+    """Optimizer steps cost what they cost without us."""
+    while _handles:
+        _handles.pop().remove()
 
 
 def _compiling() -> bool:
