@@ -146,9 +146,9 @@ def measure(step, recorder, seconds):
             before = recorder.events()
             times[mode].append(block_ms(step, steps))
             made = recorder.events() - before
-            if (made > 0) != (mode == "recorded"):
+            if (made > 10 * steps) != (mode == "recorded"):
                 sys.exit(f"{made} events in {steps} steps of mode {mode}: the spool's header is not where this program thinks")
-            events += made
+            events += made if mode == "recorded" else 0
             if mode.startswith("history"):
                 history(enabled=None)
     recorder.set(True)

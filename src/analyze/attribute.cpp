@@ -73,6 +73,14 @@ std::size_t step_of(std::span<const StepRow> steps, std::uint64_t pos) {
   return static_cast<std::size_t>(it - 1 - steps.begin());
 }
 
+// PyTorch takes a workspace for cuBLAS from its own allocator when a layer first multiplies, and keeps it. Its size depends on the
+// card alone: CUBLAS_WORKSPACE_CONFIG is :4096:2:16:8 by default, :4096:8 from Hopper on.
+bool is_blas_workspace(const Store& draft, const Kind& kind) {
+  const auto& pools = draft.words().pools;
+  return kind.pool < pools.size() && pools[kind.pool].framework == trace::Framework::pytorch &&
+         pools[kind.pool].memory == trace::Memory::device && (kind.granted == 8'519'680 || kind.granted == 33'554'432);
+}
+
 constexpr std::size_t kBlock = 1u << 18;
 
 template <typename F>
@@ -182,6 +190,11 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
           category =
               before && turn != ~std::uint64_t{0} && death > turn ? trace::Category::activation : trace::Category::temporary;
         }
+      }
+      const bool stays = columns.death[i] == kNone32 || columns.death[i] >= last_step_end;
+      if (stays && layer != 0 && is_blas_workspace(draft, kind)) {
+        category = trace::Category::workspace;
+        known = Known::inferred;
       }
       columns.note[i] = Note::of(layer, category, known, stage).bits;
     }
