@@ -1,19 +1,22 @@
-"""Cost of a Python stack, and the size of a trace with stacks."""
+"""Cost of a Python stack, the size of a trace with stacks, and how soon it is ready.
+
+VRAMSCOPE_BENCH_ALLOCATIONS=10000000 for the long version."""
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from measure.tree import ROOT, Measured
 
-NAMES = ["python_stack_ns", "stack_trace_bytes_per_event"]
+NAMES = ["python_stack_ns", "stack_trace_bytes_per_event", "stack_trace_ready_s"]
 
 # A million allocations (and frees) from a hundred places in the program, sizes and lifetimes mixed.
 PROGRAM = """
-import random, sys
+import random, sys, time
 import torch
 torch.set_num_threads(1)
 numbers = random.Random(1)
@@ -25,6 +28,7 @@ held = [None] * 64
 for i in range(int(sys.argv[1])):
     make, depth, size = places[i * 7 % 100]
     held[i * 13 % 64] = make(size, depth)
+print(time.time())
 """
 
 
@@ -39,7 +43,8 @@ def torch_python():
     return python if python.exists() and os.environ.get("TORCH") != "0" else None
 
 
-def measure(tree, allocations=1_000_000):
+def measure(tree):
+    allocations = int(os.environ.get("VRAMSCOPE_BENCH_ALLOCATIONS", "1000000"))
     results = {"python_stack_ns": Measured(min(stack_ns(tree) for _ in range(3)))}
     python = torch_python()
     if python is None:
@@ -48,11 +53,13 @@ def measure(tree, allocations=1_000_000):
     with tempfile.TemporaryDirectory(prefix="vramscope-bench-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(PROGRAM)
-        run = [tree.program, "run", "--quiet", "-o", Path(folder) / "out", "--", python, program, allocations]
-        subprocess.run([str(part) for part in run], check=True, capture_output=True)
+        run = [tree.program, "run", "--quiet", "--stacks=both", "-o", Path(folder) / "out", "--", python, program, allocations]
+        done = subprocess.run([str(part) for part in run], check=True, capture_output=True, text=True)
+        ready = time.time() - float(done.stdout.split()[-1])  # with the end of the program itself
         traces = list((Path(folder) / "out").glob("*.vram"))
         summary = json.loads(subprocess.check_output([tree.program, "summary", "--json", traces[0]]))
         size = traces[0].stat().st_size
         print(f"    {summary['events']} events in {size} bytes, {summary['lost']} lost")
         results["stack_trace_bytes_per_event"] = Measured(size / summary["events"])
+        results["stack_trace_ready_s"] = Measured(ready)
     return results

@@ -33,6 +33,8 @@ std::uint64_t peak_of(const analyze::Summary& summary) {
 
 void choose_rank(std::optional<std::int64_t> rank) { g_chosen = rank; }
 
+bool rank_is_chosen() { return g_chosen.has_value(); }
+
 std::optional<std::int64_t> rank_in(const std::filesystem::path& trace) {
   const auto reader = trace::Reader::open(trace);
   if (!reader) return std::nullopt;

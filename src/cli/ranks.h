@@ -19,6 +19,8 @@ void choose_rank(std::optional<std::int64_t> rank);
 // The chosen ones of these traces. Processes without a rank (data loaders, launchers) belong to none.
 Result<std::vector<std::filesystem::path>> of_chosen_rank(std::vector<std::filesystem::path> traces);
 
+bool rank_is_chosen();
+
 // As the trace says, or none.
 std::optional<std::int64_t> rank_in(const std::filesystem::path& trace);
 std::optional<std::int64_t> rank_of(const analyze::Summary& summary);

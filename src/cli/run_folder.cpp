@@ -24,4 +24,15 @@ Result<std::vector<std::filesystem::path>> traces_of(const std::filesystem::path
   return of_chosen_rank(std::move(traces));
 }
 
+Result<std::vector<std::string>> places_of(std::vector<std::string> places) {
+  if (!rank_is_chosen()) return places;
+  std::vector<std::string> chosen;
+  for (const std::string& place : places) {
+    const auto traces = traces_of(place);
+    if (!traces) return std::unexpected(traces.error());
+    for (const auto& trace : *traces) chosen.push_back(trace.string());
+  }
+  return chosen;
+}
+
 }  // namespace vramscope::cli

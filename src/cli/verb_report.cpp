@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "serve/report.h"
 #include "support/units.h"
@@ -21,7 +22,9 @@ class ReportVerb final : public VerbBody {
   }
 
   Result<int> run() override {
-    auto library = serve::Library::open(traces_, false);
+    const auto places = places_of(traces_);
+    if (!places) return std::unexpected(places.error());
+    auto library = serve::Library::open(*places, false);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);
     if (const auto first = shared->trace(0); !first && shared->size() == 1) return std::unexpected(first.error());

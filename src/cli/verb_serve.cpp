@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "serve/run_server.h"
 
@@ -29,7 +30,9 @@ class ServeVerb final : public VerbBody {
     if (port_ > 65535) return fail("--port takes a number up to 65535");
     if (!token_.empty() && token_.size() < 16)
       return fail("--token needs at least 16 characters: whoever has it sees the traces");
-    auto library = serve::Library::open(traces_, true);
+    const auto places = places_of(traces_);
+    if (!places) return std::unexpected(places.error());
+    auto library = serve::Library::open(*places, true);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);
     if (shared->size() == 0)

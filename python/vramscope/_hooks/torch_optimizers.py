@@ -7,7 +7,7 @@ import sys
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import emit, ranks, torch_frames, torch_names, torch_tags, training
+from . import emit, ranks, torch_frames, torch_names, torch_tags, training, wrapping
 
 _TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is made in the first steps and stays; later looks find what moved
 
@@ -46,6 +46,24 @@ def install(torch: Any) -> None:
     if not _handles and hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
         _handles.append(optimizer.register_optimizer_step_pre_hook(_before))
         _handles.append(optimizer.register_optimizer_step_post_hook(_after))
+    elif hasattr(optimizer.Optimizer, "_hook_for_profile"):     # 1.13: each class's step is wrapped when one is made
+        wrapping.wrap(optimizer.Optimizer, "_hook_for_profile", _before_2_0)
+
+
+def _before_2_0(original: Any) -> Any:
+    def make(step_of_class: Any) -> Any:
+        def step(self: Any, *args: Any, **options: Any) -> Any:
+            _before(self, args, options)
+            result = step_of_class(self, *args, **options)
+            _after(self, args, options)
+            return result
+        torch_frames.watch(step.__code__, torch_frames.PHASE, torch_frames.OPTIMIZER)
+        return step
+
+    def _hook_for_profile(self: Any) -> None:
+        original(self)
+        emit.quietly(lambda: wrapping.wrap(type(self), "step", make))
+    return _hook_for_profile
 
 
 def remove() -> None:
