@@ -73,8 +73,8 @@ std::size_t step_of(std::span<const StepRow> steps, std::uint64_t pos) {
   return static_cast<std::size_t>(it - 1 - steps.begin());
 }
 
-// PyTorch takes a workspace for cuBLAS from its own allocator when a layer first multiplies, and keeps it. Its size depends on the
-// card alone: CUBLAS_WORKSPACE_CONFIG is :4096:2:16:8 by default, :4096:8 from Hopper on.
+// PyTorch takes a workspace for cuBLAS from its own allocator when a layer first multiplies, and keeps it. Its size depends on
+// the card alone: CUBLAS_WORKSPACE_CONFIG is :4096:2:16:8 by default, :4096:8 from Hopper on.
 bool is_blas_workspace(const Store& draft, const Kind& kind) {
   const auto& pools = draft.words().pools;
   return kind.pool < pools.size() && pools[kind.pool].framework == trace::Framework::pytorch &&

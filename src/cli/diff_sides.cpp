@@ -18,8 +18,8 @@ namespace {
 
 struct Run {
   std::string name;
-  std::optional<analyze::Engine> whole;            // of one process
-  std::map<std::int64_t, analyze::Engine> ranks;   // of several
+  std::optional<analyze::Engine> whole;           // of one process
+  std::map<std::int64_t, analyze::Engine> ranks;  // of several
 };
 
 std::uint64_t peak_of(const analyze::Engine& engine) {

@@ -85,7 +85,8 @@ std::optional<std::int64_t> rank_of(const analyze::Summary& summary) {
 }
 
 std::optional<RankComparison> compare_ranks(std::vector<RankPeak> ranks) {
-  std::ranges::sort(ranks, [](const RankPeak& a, const RankPeak& b) { return a.rank != b.rank ? a.rank < b.rank : a.peak > b.peak; });
+  std::ranges::sort(ranks,
+                    [](const RankPeak& a, const RankPeak& b) { return a.rank != b.rank ? a.rank < b.rank : a.peak > b.peak; });
   const auto again = std::ranges::unique(ranks, {}, &RankPeak::rank);
   ranks.erase(again.begin(), again.end());
   if (ranks.size() < 2) return std::nullopt;
@@ -119,7 +120,8 @@ std::string RankComparison::sentence() const {
   const std::string median = support::format_size(ranks[typical].peak);
   if (!stands_out) return fmt::format("The {} ranks have the same peak, within 2 %: {}.", ranks.size(), median);
   const RankPeak& odd = ranks[farthest];
-  return fmt::format("Rank {} stands out: {} at its peak, the others around {}.", odd.rank, support::format_size(odd.peak), median);
+  return fmt::format("Rank {} stands out: {} at its peak, the others around {}.", odd.rank, support::format_size(odd.peak),
+                     median);
 }
 
 std::string rank_text(const RankComparison& ranks) {

@@ -24,8 +24,9 @@ class Compaction : public TestFile {
     for (int i = 0; i < chunks; ++i) {
       writer.append({++seq, seq, thread}, Mark{MarkKind::step, MarkEdge::begin, writer.string("train"), i, {}});
       for (unsigned j = 0; j < 60; ++j) {
-        const SiteId site =
-            writer.site({.pool = pool, .requested = 256u * (j + 1u), .op = writer.string("op" + std::to_string(static_cast<int>(j) + i / 10))});
+        const SiteId site = writer.site({.pool = pool,
+                                         .requested = 256u * (j + 1u),
+                                         .op = writer.string("op" + std::to_string(static_cast<int>(j) + i / 10))});
         const std::uint64_t address = 0x7f0000000000u + 65536u * (seq % 977);
         writer.alloc({++seq, seq, thread}, {site, address, 256u * (j + 1u), i});
         held.push_back(address);

@@ -22,7 +22,23 @@ def train(rank, world):
         optimizer.step()
         if rank == 1:
             kept.append(torch.zeros(1 << 20))
+    sharded(world)
     torch.distributed.destroy_process_group()
+
+
+def sharded(world):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    net = nn.Sequential(nn.Linear(256, 256), nn.Linear(256, 256))
+    mesh = init_device_mesh("cpu", (world,))
+    for layer in net:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(net, mesh=mesh)
+    optimizer = torch.optim.Adam(net.parameters())
+    for _ in range(2):
+        net(torch.randn(16, 256)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def spawned(rank, world):

@@ -86,6 +86,9 @@ def test_an_unknown_rank_is_refused(vramscope, run, folder):
     assert "there are 0, 1" in done.stderr
 
 
-def test_buckets_of_ddp_are_named(vramscope, folder):
+def test_buffers_of_ddp_and_fsdp_are_named(vramscope, folder):
     text = subprocess.check_output([vramscope, "dump", "--jsonl", "--no-stacks", folder, "--rank", "0"], text=True)
-    assert any(event.get("op") == "DDP buckets" for event in map(json.loads, text.splitlines()))
+    allocs = [event for event in map(json.loads, text.splitlines()) if event["event"] == "alloc"]
+    assert any(event["op"] == "DDP buckets" for event in allocs)
+    gathered = {(event["op"].rpartition("/")[2], event["region"]) for event in allocs if "FSDP " in event["op"]}
+    assert {("FSDP all-gather", "forward"), ("FSDP all-gather", "backward"), ("FSDP reduce-scatter", "backward")} <= gathered

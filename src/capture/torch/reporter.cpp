@@ -113,7 +113,7 @@ void describe(const Library& real, record::AllocEvent& event) {
   const Backward backward = current_node();
   const Progress now = follow(stack, backward.inside);
   if (backward.inside) {
-    if (stack.layer == 0) event.op = backward.op;  // else the forward pass runs again in there
+    if (stack.op == 0) event.op = backward.op;  // else the forward pass runs again in there, or FSDP collects what is sharded
     if (stack.id == 0) event.stack = g_backward_stack.id();
   } else if (now.phase == Phase::backward) {  // the first gradient is made before the threads begin
     g_backward_stack.keep(stack.id);
