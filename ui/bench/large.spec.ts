@@ -7,7 +7,7 @@ import type { Hello } from "../src/gen/rpc";
 import { get, longestTask, pageMegabytes, processorMs, quantile } from "./measure";
 
 const TRACE = process.env.VRAMSCOPE_LARGE_TRACE ?? "";
-const TIMES = Number(process.env.VRAMSCOPE_BENCH_TIMES ?? 60);
+const TIMES = Number(process.env.VRAMSCOPE_BENCH_TIMES ?? 200);
 test.skip(!TRACE, "VRAMSCOPE_LARGE_TRACE names no trace");
 test.describe.configure({ mode: "serial" });
 
