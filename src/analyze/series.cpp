@@ -7,8 +7,8 @@
 namespace vramscope::analyze {
 namespace {
 
-constexpr double kIntervalCaution = 0.4;  // so that 95 % intervals cover 95 % of the truths, neither fewer nor more
-constexpr double kTrendCaution = 0.6;     // a trend seen where there is none is worse than one overlooked
+constexpr double kIntervalCaution = 0.25;  // so that 95 % intervals cover 95 % of the truths, neither fewer nor more
+constexpr double kTrendCaution = 0.6;      // a trend seen where there is none is worse than one overlooked
 
 // How much less a correlated series tells than an independent one of the same length: variance of its mean, relative. The
 // correlation is known only roughly; `caution` is by how many of its standard errors it is taken to be higher.

@@ -160,7 +160,7 @@ TEST(LeakVerdicts, IntervalCoversTheTruth) {
   Cases cases(seed);
   tracegen::Truth truth;
   int covered = 0, intervals = 0;
-  while (intervals < 2000) {
+  while (intervals < 3000) {
     Training t = cases.base(cases.log_uniform(16, 300));
     t.leak_bytes = static_cast<std::uint64_t>(cases.log_uniform(16e3, 60e3)) / 256 * 256;
     t.leak_spread = 0.25;
