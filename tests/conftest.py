@@ -54,6 +54,12 @@ def newest_tensorflow():
     return tensorflow_python("2.21")
 
 
+@pytest.fixture(scope="session")
+def python_with():
+    """python_with("2.16") -> the interpreter with that TensorFlow."""
+    return tensorflow_python
+
+
 @pytest.fixture(scope="session", params=list(TENSORFLOWS))
 def tensorflow(request):
     """(version, interpreter), once for each TensorFlow."""

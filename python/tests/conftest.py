@@ -82,5 +82,22 @@ def run_python(tmp_path, build, inject):
 
 
 @pytest.fixture
+def record_python(tmp_path, build, vramscope):
+    """record_python(interpreter, source) -> (the folder with the trace, what the program printed), through `vramscope run`."""
+
+    def call(interpreter, source, code=0, options=(), timeout=240):
+        script = tmp_path / "script.py"
+        script.write_text(source)
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_CPU_ALLOCATOR_USE_BFC": "1", "CUDA_VISIBLE_DEVICES": "",
+                       "VRAMSCOPE_BUILD": str(build), "PYTHONPATH": str(ROOT / "python"), "VRAMSCOPE_DEBUG": "1"}
+        done = subprocess.run([str(vramscope), "run", "--quiet", "-o", str(tmp_path / "out"), *options, "--", str(interpreter), str(script)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, env=environment, cwd=tmp_path)
+        assert done.returncode == code and "Traceback" not in done.stderr, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return tmp_path / "out", done.stdout
+
+    return call
+
+
+@pytest.fixture
 def this_python():
     return Path(sys.executable)

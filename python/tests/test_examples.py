@@ -1,6 +1,7 @@
-"""Every example runs and shows what it says; those with a planted fault tell it, also where the fault was moved and resized."""
+"""Every example runs and shows what it says; `vramscope summary` names a planted fault first, also where it was moved and resized."""
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def compare_models(out):
 
 def leak_losses(out):
     first, second = (numbers(out, rf"step {n}: ([\d.]+) MiB")[0] for n in (20, 60))
-    assert second - first >= 40 * 512 * 16 * 4 / 2**20
+    assert second - first >= 0.9 * 40 * 512 * 16 * 4 / 2**20            # what else is alive differs from step to step
     assert "losses[59], global of __main__" in out
 
 
@@ -96,6 +97,23 @@ CHECKS = [keras_fit, custom_loop, tf1_graph, compare_models, leak_losses, persis
           mixed_precision, eager_or_function, batch_size_sweep, gradient_accumulation, retracing, out_of_memory]
 
 
+# Examples with a planted fault: what `vramscope summary` says first about each, and three variants of it.
+FAULTS = {
+    "leak_losses": ("held-tensors", [
+        [("return each", "return model.layers[0](x)")],
+        [("Dense(16)", "Dense(24)"), ("[512, 16]", "[512, 24]")],
+        [("[512,", "[384,"), ("losses", "history")]]),
+    "persistent_tape": ("persistent-tape", [
+        [("Dense(512,", "Dense(384,")], [("range(6)", "range(4)")], [("[1024, 128]", "[768, 128]"), ("[1024, 4]", "[768, 4]")]]),
+    "constant_or_dataset": ("baked-constant", [[("8192, 256", "9216, 256")], [("8192, 256", "4096, 128")], [("[WIDTH, 16]", "[WIDTH, 32]")]]),
+    "float64": ("float64", [
+        [("(256, 1024)", "(256, 1280)"), ("(1024, 8)", "(1280, 8)")], [("(1024, 8)", "(1024, 16)")], [("size=(1024, 256)", "size=(512, 256)")]]),
+    "retracing": ("retrace", [[("[64, 256]", "[32, 256]")], [("range(40)", "range(24)")], [("step", "train")]]),
+    "out_of_memory": ("oom", [
+        [("[4, 1024, 1024]", "[3, 1024, 1024]")], [("[4, 1024, 1024]", "[2, 1024, 2048]")], [('"96"', '"80"')]]),
+}
+
+
 def test_every_example_is_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} - {"demo_keras"} >= {check.__name__ for check in CHECKS}
     assert not {path.stem for path in EXAMPLES.glob("*.py")} - {"demo_keras"} - {check.__name__ for check in CHECKS} - TORCH
@@ -104,47 +122,39 @@ def test_every_example_is_here():
 TORCH = {path.stem for path in EXAMPLES.glob("*.py") if "import torch" in path.read_text()}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [check for check in CHECKS if check.__name__ not in FAULTS], ids=lambda check: check.__name__)
 def test_example(run_python, python, check):
-    check(run_python(python, EXAMPLES / f"{check.__name__}.py", arguments=["--catch"] if check is out_of_memory else []).stdout)
+    check(run_python(python, EXAMPLES / f"{check.__name__}.py").stdout)
 
 
-# --- planted faults ----------------------------------------------------------------------------------------------------------------
-
-FAULTS = {"leak_losses": "held_tensors", "persistent_tape": "persistent_tape", "constant_or_dataset": "baked_constant", "float64": "float64",
-          "retracing": "retrace"}
-
-
-def variant(source, number):
-    """The same fault further down in the file, and of another size."""
+def variant(source, changes, number):
+    """The same fault further down in the file, in another layer or of another size; number 0 is the example as it is."""
     if number == 0:
         return source
+    for old, new in changes[number - 1]:
+        assert old in source, old
+        source = source.replace(old, new)
     lines = source.splitlines()
-    first_code = next(i for i, line in enumerate(lines) if line.startswith("import tensorflow") or line.startswith("import keras"))
-    lines[first_code:first_code] = [f"# moved down by {7 * number} lines"] * (7 * number)
-    moved = "\n".join(lines) + "\n"
-    for a, b in (("[512,", f"[{512 - 64 * number},"), ("8192, 256", f"{8192 + 1024 * number}, 256"), ("(256, 1024)", f"(256, {1024 + 256 * number})"),
-                 ("(1024, 8)", f"({1024 + 256 * number}, 8)"), ("Dense(512,", f"Dense({512 + 64 * number},")):
-        moved = moved.replace(a, b)
-    return moved
+    first = next(i for i, line in enumerate(lines) if line.startswith("import ") and line != "import os")
+    lines[first:first] = [f"# moved down by {7 * number} lines"] * (7 * number)
+    return "\n".join(lines) + "\n"
 
 
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("name", list(FAULTS))
-def test_a_planted_fault_is_told_with_its_line(run_python, python, name, number):
-    source = variant((EXAMPLES / f"{name}.py").read_text(), number)
-    line = next(i for i, text in enumerate(source.splitlines(), 1) if "the fault" in text and "#" in text)
-    finished = run_python(python, source, record=True)
-    facts = [(key, json.loads(value)) for key, value in finished.told.settings.items() if key.startswith(f"fact.{FAULTS[name]}.")]
-    assert line in [fact["line"] for _, fact in facts], facts
-    fact = next(fact for _, fact in facts if fact["line"] == line)
-    assert fact["file"].endswith("script.py")
-    if name == "constant_or_dataset":
-        assert fact["bytes"] == (8192 + 1024 * number) * 256 * 4           # the array itself
-    if name == "float64":
-        assert fact["bytes"] == 256 * (1024 + 256 * number) * 8
-    if name == "leak_losses":
-        assert fact["per_step"] == 1 and fact["name"] == "losses"
+def test_summary_names_a_planted_fault_first(record_python, python, vramscope, name, number):
+    finding, changes = FAULTS[name]
+    source = variant((EXAMPLES / f"{name}.py").read_text(), changes, number)
+    line = next(i for i, text in enumerate(source.splitlines(), 1) if "# the fault" in text)
+    trace, out = record_python(python, source, code=1 if name == "out_of_memory" else 0)
+    if number == 0:
+        globals()[name](out)
+    first = json.loads(subprocess.check_output([vramscope, "summary", "--json", trace]))["findings"]["findings"][0]
+    assert first["id"] == finding and re.search(rf"\bscript\.py:{line}\b", first["title"]), first
+    assert f"  1. {first['title']}" in subprocess.check_output([vramscope, "summary", trace], text=True)
+    if name == "constant_or_dataset":                   # the bytes are those of the array
+        rows, width = map(int, re.search(r"ROWS, WIDTH, BATCH = (\d+), (\d+)", source).groups())
+        assert first["at_stake"] == rows * width * 4
 
 
 def test_no_fault_is_told_where_there_is_none(run_python, python):

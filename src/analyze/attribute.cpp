@@ -1,11 +1,10 @@
 #include "analyze/attribute.h"
 
 #include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
-#include <mutex>
 
 #include "analyze/lifetime.h"
 #include "analyze/op_names.h"
@@ -89,6 +88,43 @@ void each_block(const Columns& columns, unsigned threads, F&& f) {
            [&](std::size_t b, unsigned) { f(b * kBlock, std::min(columns.birth.size(), (b + 1) * kBlock)); });
 }
 
+bool is_tensorflow(const Store& draft, const Kind& kind) {
+  const auto& pools = draft.words().pools;
+  return kind.pool < pools.size() && pools[kind.pool].framework == trace::Framework::tensorflow;
+}
+
+bool is_unnamed(const Store& draft, const Kind& kind, bool on_device) {
+  const auto& pools = draft.words().pools;
+  return is_tensorflow(draft, kind) && (pools[kind.pool].device >= 0) == on_device &&
+         static_cast<std::uint32_t>(draft.site_of(kind).op) == 0;
+}
+
+// TensorFlow's input pipeline works in threads of its own, and its blocks in host memory have no op name. A thread that never ran
+// an op by name is one of them.
+class PipelineThreads {
+ public:
+  PipelineThreads(const Store& draft, const Columns& columns) : draft_(draft) {
+    if (std::ranges::none_of(draft.kinds, [&](const Kind& kind) { return is_unnamed(draft, kind, false); })) return;
+    std::uint32_t settled = kNone32;  // the last thread that is known to run ops by name: most blocks are of one
+    for (std::size_t i = 0; i < columns.birth.size(); ++i) {
+      std::uint32_t thread = columns.note[i];
+      if (thread == settled || columns.birth[i] == kNone32 || named_.contains(thread)) continue;
+      if (is_unnamed(draft, draft.kind_of(i), false)) {
+        unnamed_.insert(thread);
+      } else {
+        named_.insert(settled = thread);
+        unnamed_.erase(thread);
+      }
+    }
+    for (const auto& mark : draft.marks) unnamed_.erase(mark.thread);
+  }
+  bool made(const Kind& kind, std::uint32_t thread) const { return unnamed_.contains(thread) && is_unnamed(draft_, kind, false); }
+
+ private:
+  const Store& draft_;
+  tsl::robin_set<std::uint32_t> named_, unnamed_;
+};
+
 // Which block holds an address at a moment. Tags come in bursts; one look at the live set serves a burst.
 std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& draft, std::uint64_t& unmatched) {
   std::map<std::uint32_t, const Stamped<trace::Tag>*> out;
@@ -131,9 +167,6 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
   Scopes scopes(draft, names);
   auto steps = draft.steps;
   std::uint64_t last_step_end = steps.empty() ? 0 : steps.back().end;
-  // Where the backward pass of each step begins: the first block that says so.
-  std::vector<std::atomic<std::uint64_t>> backward(steps.size());
-  for (auto& b : backward) b = ~std::uint64_t{0};
   auto stage_of = [&](std::uint64_t i, const Kind& kind, Scope& scope) {
     const Timeline* timeline = scopes.any_thread() ? scopes.of_thread(columns.note[i]) : nullptr;
     scope = timeline != nullptr ? Scopes::at(*timeline, columns.birth[i]) : Scope{};
@@ -147,18 +180,26 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
     if (stage == Stage::other) stage = scope.stage;
     return stage;
   };
-  if (!steps.empty())
-    each_block(columns, threads, [&](std::size_t from, std::size_t to) {
+  // Where the backward pass of each step begins. Not at its first op: what a gradient needs of the forward pass alone is computed
+  // as soon as that is there. It is where the forward ops are behind and the backward ops ahead, as far as the order allows.
+  std::vector<std::uint64_t> backward(steps.size(), kNever);
+  parallel(threads, steps.size(), [&](std::size_t s, unsigned) {
+    std::int64_t lead = 0, best = 0;
+    bool behind_best = true;
+    for (std::uint64_t pos = steps[s].begin; pos < std::min<std::uint64_t>(steps[s].end, columns.ref.size()); ++pos) {
+      std::uint32_t ref = columns.ref[pos];
+      if (ref == kNone32 || (ref & 1) != 0) continue;
       Scope scope;
-      for (std::size_t i = from; i < to; ++i) {
-        if (columns.birth[i] == kNone32 || stage_of(i, draft.kind_of(i), scope) != Stage::backward) continue;
-        std::size_t s = step_of(steps, columns.birth[i]);
-        if (s == steps.size()) continue;
-        std::uint64_t seen = backward[s].load(std::memory_order_relaxed);
-        while (columns.birth[i] < seen && !backward[s].compare_exchange_weak(seen, columns.birth[i], std::memory_order_relaxed)) {
-        }
-      }
-    });
+      Stage stage = stage_of(ref >> 1, draft.kind_of(ref >> 1), scope);
+      if (stage == Stage::forward && ++lead > best) best = lead, behind_best = true;
+      if (stage != Stage::backward) continue;
+      --lead;
+      if (behind_best) backward[s] = pos;
+      behind_best = false;
+    }
+  });
+  const PipelineThreads pipeline(draft, columns);
+  const std::uint32_t pipeline_name = names.id("input");
 
   each_block(columns, threads, [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) {
@@ -177,18 +218,21 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       }
       std::size_t s = step_of(steps, columns.birth[i]);
       if (s < steps.size()) {
-        std::uint64_t turn = backward[s].load(std::memory_order_relaxed), death = columns.death[i];
+        std::uint64_t turn = backward[s], death = columns.death[i];
         // Where the recording ends inside a step, what is live there counts as if the step had gone on. A block may also come
         // back a few steps later: eager tapes wait for Python's garbage collector.
         bool cut_short = columns.death[i] == kNone32 && steps[s].end >= columns.ref.size();
         bool inside = cut_short || (columns.death[i] != kNone32 && death < steps[s].end);
         bool comes_back = inside || (layer != 0 && columns.death[i] != kNone32 && death < last_step_end);
         bool before = columns.birth[i] < turn;
-        if (stage == Stage::other && turn != ~std::uint64_t{0}) stage = before ? Stage::forward : Stage::backward;
-        if (known == Known::unknown && comes_back) {
+        if (stage == Stage::other && turn != kNever) stage = before ? Stage::forward : Stage::backward;
+        if (known == Known::unknown && inside && is_unnamed(draft, kind, true)) {
+          // On a GPU every op of TensorFlow's own names its blocks; an executable of XLA does not.
           known = Known::inferred;
-          category =
-              before && turn != ~std::uint64_t{0} && death > turn ? trace::Category::activation : trace::Category::temporary;
+          category = trace::Category::xla_temporary;
+        } else if (known == Known::unknown && comes_back) {
+          known = Known::inferred;
+          category = before && turn != kNever && death > turn ? trace::Category::activation : trace::Category::temporary;
         }
       }
       const bool stays = columns.death[i] == kNone32 || columns.death[i] >= last_step_end;
@@ -196,6 +240,19 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
         category = trace::Category::workspace;
         known = Known::inferred;
       }
+      // What the optimizer computes and is still there in the next backward pass is its state: the variable took over the block.
+      if (stage == Stage::optimizer && category == trace::Category::temporary && s < steps.size() && is_tensorflow(draft, kind)) {
+        std::uint64_t next = s + 1 < steps.size() ? backward[s + 1] : steps[s].end;
+        if (columns.death[i] == kNone32 || columns.death[i] > next) {
+          category = trace::Category::optimizer_state;
+          known = Known::inferred;
+        }
+      }
+      if (known == Known::unknown && pipeline.made(kind, columns.note[i])) {
+        category = trace::Category::input;
+        known = Known::inferred;
+      }
+      if (layer == 0 && category == trace::Category::input && is_tensorflow(draft, kind)) layer = pipeline_name;
       columns.note[i] = Note::of(layer, category, known, stage).bits;
     }
   });
@@ -204,8 +261,9 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
   for (auto [alloc, tag] : resolve_tags(draft, out.unmatched)) {
     Note old{columns.note[alloc]};
     std::string_view layer = draft.text(tag->row.layer);
-    columns.note[alloc] =
-        Note::of(layer.empty() ? old.layer() : names.id(layer), tag->row.category, Known::told, old.stage()).bits;
+    std::uint32_t where = layer.empty() ? old.layer() : names.id(layer);
+    if (where == 0 && tag->row.category == trace::Category::input) where = pipeline_name;
+    columns.note[alloc] = Note::of(where, tag->row.category, Known::told, old.stage()).bits;
     out.tagged.push_back({alloc, static_cast<std::uint32_t>(tag->row.name)});
   }
   return out;

@@ -2,6 +2,8 @@
 // from when it was born and died.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/scan.h"
@@ -12,6 +14,15 @@ namespace vramscope::analyze {
 // What names alone say: fills layer, line, category and stage of every kind.
 void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words,
                 NameTable& names);
+
+// The user's line behind a request: where its graph op was made, else the innermost frame of its stack; "" where nobody knows.
+std::string line_of(const trace::Dictionaries& words, const trace::Site& site);
+
+// Layer and line of a graph op as the Python side told them; empty where it did not.
+struct OpSourceWords {
+  std::string layer, line;
+};
+OpSourceWords source_of(const trace::Dictionaries& words, std::string_view op);
 
 struct Attribution {
   std::vector<TaggedRow> tagged;

@@ -78,12 +78,27 @@ OpCategories op_categories(const std::vector<Stamped<trace::Setting>>& settings,
 
 }  // namespace
 
+OpSourceWords source_of(const trace::Dictionaries& words, std::string_view op) {
+  if (op.empty()) return {};
+  for (const trace::OpSource& source : words.op_sources)
+    if (std::string_view name = word(words, source.op); name == op || name == without_calls(op)) {
+      std::string_view file = word(words, source.file);
+      return {std::string(word(words, source.layer)), file.empty() ? "" : short_line(file, source.line)};
+    }
+  return {};
+}
+
+std::string line_of(const trace::Dictionaries& words, const trace::Site& site) {
+  OpSourceWords source = source_of(words, word(words, site.op));
+  return !source.line.empty() ? source.line : line_of_stack(words, static_cast<std::size_t>(site.stack));
+}
+
 void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words,
                 NameTable& names) {
   const OpCategories told = op_categories(settings, words);
   tsl::robin_map<std::string, const trace::OpSource*> sources;
   for (const trace::OpSource& source : words.op_sources) sources[std::string(word(words, source.op))] = &source;
-  auto source_of = [&](std::string_view op) -> const trace::OpSource* {
+  auto told_source = [&](std::string_view op) -> const trace::OpSource* {
     for (std::string_view name : {op, without_calls(op)})
       if (auto it = sources.find(std::string(name)); it != sources.end()) return it->second;
     return nullptr;
@@ -100,7 +115,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
       std::string_view op = word(words, site.op);
       OpMeaning meaning = meaning_of(op, word(words, site.region), framework);
       Kind& k = it.value();
-      const trace::OpSource* source = sources.empty() ? nullptr : source_of(op);
+      const trace::OpSource* source = sources.empty() ? nullptr : told_source(op);
       if (source != nullptr) {
         if (auto file = word(words, source->file); !file.empty()) k.line = names.id(short_line(file, source->line));
         if (auto layer = word(words, source->layer); !layer.empty()) meaning.layer = layer;

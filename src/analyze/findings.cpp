@@ -1,17 +1,18 @@
 // Up to five sentences with a number, a cause and a remedy, ranked by the bytes that the remedy saves. The bytes are given only
 // where arithmetic on the recorded state gives them.
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "analyze/attribute.h"
 #include "analyze/autotune.h"
 #include "analyze/categories.h"
 #include "analyze/empty_regions.h"
 #include "analyze/facts.h"
+#include "analyze/findings_told.h"
 #include "analyze/lifetime.h"
 #include "analyze/state.h"
-#include "analyze/told.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -40,8 +41,9 @@ class Finder {
     unusable();
     sums();
     told();
-    std::ranges::stable_sort(out_.findings,
-                             [](const Finding& a, const Finding& b) { return a.at_stake.value_or(0) > b.at_stake.value_or(0); });
+    std::ranges::stable_sort(out_.findings, [&](const Finding& a, const Finding& b) {
+      return std::pair(rank(a), a.at_stake.value_or(0)) > std::pair(rank(b), b.at_stake.value_or(0));
+    });
     if (out_.findings.size() > kMost) out_.findings.resize(kMost);
     return std::move(out_);
   }
@@ -57,8 +59,20 @@ class Finder {
     std::string causes;
     for (const OomCause& c : e.causes)
       if (c.holds) causes += fmt::format("{}{}: {}", causes.empty() ? "" : "; ", c.cause, c.evidence);
-    add({"oom", fmt::format("Out of memory: {} were asked for and did not fit.", format_size(e.requested)), causes, ooms.advice,
-         e.short_by, "oom", "oom", ""});
+    std::string line = line_of_last_oom();
+    add({"oom",
+         fmt::format("Out of memory: {} were asked for{} and did not fit.", format_size(e.requested),
+                     line.empty() ? "" : " at " + line),
+         causes, ooms.advice, e.short_by, "oom", "oom", ""});
+  }
+
+  std::string line_of_last_oom() const {
+    std::string line;
+    const auto& sites = s_.store.words().sites;
+    for (const auto& oom : s_.store.ooms)
+      if (auto site = static_cast<std::size_t>(oom.row.site); oom.row.final && site < sites.size())
+        line = line_of(s_.store.words(), sites[site]);
+    return line;
   }
 
   void pool_took_the_card() {
@@ -118,6 +132,7 @@ class Finder {
     if (!leaks || leaks->verdict == "cannot tell") return;
     if (leaks->verdict == "not growing")
       return fine(fmt::format("No growth over {}", support::format_plural(leaks->left_after.size(), "step", "steps")));
+    measured_.leaked = leaks->so_far;
     std::string cause;
     if (!leaks->rows.empty() && leaks->rows[0].replaced)
       cause = fmt::format("{} makes a larger block in each step.", leaks->rows[0].op);
@@ -142,42 +157,25 @@ class Finder {
     add(std::move(f));
   }
 
-  // What only the program itself can show.
+  // What the Python side saw. Faults in the user's code come before everything that is merely large.
   void told() {
-    const Store& store = s_.store;
-    for (const ToldFact& f : told_facts(store, "retrace"))
-      if (f.number("traces") >= 5)
-        add({"retrace",
-             fmt::format("{} was traced {} times.", f.text("function"), f.text("traces")),
-             f.text("reason"),
-             fmt::format("Pass tensors instead of Python values at {}, or set reduce_retracing=True.", f.line()),
-             {},
-             "steps",
-             "peak",
-             ""});
-    for (const ToldFact& f : told_facts(store, "persistent_tape"))
-      add({"persistent-tape",
-           fmt::format("The persistent tape at {} keeps its activations until it is deleted.", f.line()),
-           "A persistent GradientTape frees nothing by itself.",
-           "del tape as soon as the last gradient is taken.",
-           {},
-           "peak",
-           "steady",
-           "category:activations"});
-    Bytes baked = 0;
-    std::string op;
-    for (const ToldFact& f : told_facts(store, "baked_constant")) baked += f.number("bytes"), op = f.text("op");
-    if (baked >= kWorthwhile)
-      add({"baked-constant", fmt::format("{} of constants are baked into graphs.", format_size(baked)),
-           fmt::format("A NumPy array was used inside a tf.function ({}).", op),
-           "Pass it as an argument or keep it in a tf.Variable.", baked, "peak", "steady", "category:constants"});
+    for (Finding& finding : told_findings(s_.store, measured_)) {
+      if (finding.id == "held-tensors") std::erase_if(out_.findings, [](const Finding& f) { return f.id == "leak"; });
+      if (!finding.id.contains("dataset")) faults_.push_back(finding.id);  // that may be what the user wants
+      add(std::move(finding));
+    }
+  }
+
+  int rank(const Finding& finding) const {
+    if (finding.id == "oom") return 2;
+    return std::ranges::find(faults_, finding.id) != faults_.end() ? 1 : 0;
   }
 
   // One look at what is live when the most is needed.
   void sums() {
     const Store& store = s_.store;
     std::vector<Bytes> category(kShown, 0);
-    Bytes wide = 0, layout = 0, kept_inputs = 0, slack = 0;
+    Bytes wide = 0, widest = 0, layout = 0, kept_inputs = 0, slack = 0;
     std::string input_line;
     for_each_live(store, need_at_, [&](std::uint32_t alloc) {
       const Kind& kind = store.kind_of(alloc);
@@ -186,7 +184,10 @@ class Finder {
       category[static_cast<std::size_t>(c)] += kind.granted;
       slack += kind.granted - std::min(kind.granted, kind.requested);
       const trace::Site& site = store.site_of(kind);
-      if (store.words().pools[kind.pool].framework == trace::Framework::tensorflow && site.dtype == 2) wide += kind.granted;
+      if (store.words().pools[kind.pool].framework == trace::Framework::tensorflow && site.dtype == 2) {
+        wide += kind.granted;
+        if (kind.granted > widest && kind.line != 0) widest = kind.granted, measured_.wide_line = store.name(kind.line);
+      }
       if (store.text(site.op).find("LayoutOptimizer") != std::string_view::npos) layout += kind.granted;
       bool outside_steps = step_index(store, store.birth[alloc]) < 0;
       if ((c == Shown::inputs || c == Shown::constants) && outside_steps && kind.granted >= kWorthwhile && !store.steps.empty()) {
@@ -196,12 +197,8 @@ class Finder {
     });
     auto sum = [&](Shown c) { return category[static_cast<std::size_t>(c)]; };
     std::string at = place_.steady ? "steady" : "peak";
-    if (wide >= kWorthwhile)
-      add({"float64", fmt::format("{} at the peak are float64.", format_size(wide)), wide_cause(),
-           "Make them float32 where they are made; a float64 input makes all that follows float64.", wide / 2, "peak", at,
-           "dtype:float64"});
-    else
-      fine("No float64");
+    measured_.float64 = wide;
+    if (wide < kWorthwhile) fine("No float64");
     if (sum(Shown::optimizer_state) > sum(Shown::parameters) && sum(Shown::optimizer_state) >= kWorthwhile)
       add({"optimizer-state",
            fmt::format("The optimizer holds {} for {} of parameters.", format_size(sum(Shown::optimizer_state)),
@@ -222,25 +219,26 @@ class Finder {
       add({"layout-copies", fmt::format("{} at the peak are copies into another layout.", format_size(layout)),
            "The graph turns NHWC into NCHW around some ops.", "Try data_format=\"channels_first\".", layout, "peak", at,
            "op:*LayoutOptimizer*"});
-    if (kept_inputs >= kWorthwhile)
+    if (kept_inputs >= kWorthwhile && place_.device >= 0)
       add({"inputs-on-device",
            fmt::format("{} of input data lie on the device during the whole training.", format_size(kept_inputs)),
            input_line.empty() ? "They were put there before the first step."
                               : fmt::format("They were put there at {}.", input_line),
            "Build the dataset under tf.device(\"CPU\").", kept_inputs, "peak", at, "category:inputs or category:constants"});
     Bytes known = place_.steady ? place_.steady_peak : place_.peak;
+    if (Bytes xla = sum(Shown::xla_temporaries); xla >= kWorthwhile && xla * 10 >= known)
+      add({"xla",
+           fmt::format("{} of the peak ({:.0f} %) are temporaries of XLA, one block for each executable.", format_size(xla),
+                       100.0 * static_cast<double>(xla) / static_cast<double>(known)),
+           "XLA plans the inside of that block itself: no allocator sees it.",
+           "Record with 'vramscope run --xla'; 'vramscope xla' then shows what fills it.",
+           {},
+           "peak",
+           at,
+           "category:xla_temporaries"});
     if (known > 0)
       fine(fmt::format("Category known for {:.0f} %",
                        100.0 - 100.0 * static_cast<double>(sum(Shown::unknown)) / static_cast<double>(known)));
-  }
-
-  std::string wide_cause() const {
-    std::string out = "Every one of these tensors takes twice the bytes of float32.";
-    for (const ToldFact& f : told_facts(s_.store, "float64")) {
-      out += fmt::format(" One is {}, made at {}.", f.text("name"), f.line());
-      break;
-    }
-    return out;
   }
 
   const Engine& engine_;
@@ -249,6 +247,8 @@ class Finder {
   PoolSet pools_;
   Moment need_at_;
   bool took_ = false;
+  Measured measured_;
+  std::vector<std::string> faults_;  // ids of findings that are faults in the user's code
   Findings out_;
 };
 

@@ -190,7 +190,22 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.environment["VRAMSCOPE_INJECT"] = library.string();
   if (const fs::path startup = options.python ? find_python_startup() : fs::path{}; !startup.empty())
     recording.environment["PYTHONPATH"] = prepended("PYTHONPATH", startup.string());
+  if (options.xla) {
+    const char* flags = std::getenv("XLA_FLAGS");
+    recording.environment["XLA_FLAGS"] =
+        fmt::format("{}{}--xla_dump_to={} --xla_dump_hlo_as_text", flags != nullptr ? flags : "", flags != nullptr ? " " : "",
+                    (fs::absolute(*output, error) / kXlaFolder).string());
+  }
   return recording;
+}
+
+void keep_xla_plans(const fs::path& output) {
+  std::error_code ignored;
+  std::vector<fs::path> others;
+  for (auto it = fs::directory_iterator(output / kXlaFolder, ignored); !ignored && it != fs::directory_iterator();
+       it.increment(ignored))
+    if (!it->path().filename().string().ends_with("buffer-assignment.txt")) others.push_back(it->path());
+  for (const fs::path& path : others) fs::remove(path, ignored);
 }
 
 void clean_up(const Recording& recording) {

@@ -20,6 +20,7 @@ struct RecordingOptions {
   double sample_hz = 10;
   bool python = true;
   bool anonymize = false;
+  bool xla = false;  // XLA writes its plans into the folder xla/ of the output
 };
 
 struct Recording {
@@ -33,6 +34,10 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
 
 // Removes the spool folder and the link to it.
 void clean_up(const Recording& recording);
+
+// In the output folder: what XLA wrote about its executables, of which only the plans are kept.
+inline constexpr const char* kXlaFolder = "xla";
+void keep_xla_plans(const std::filesystem::path& output);
 
 // In the spool folder: a link to the run's folder.
 inline constexpr const char* kRunLink = "run";

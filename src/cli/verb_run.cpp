@@ -38,6 +38,7 @@ class RunVerb final : public VerbBody {
     arguments.choice("--unwind", options_.unwind, {"frames", "tables"},
                      "native stacks by frame pointers, fast, or by unwind tables, whole (default: frames)");
     arguments.flag("--no-python", no_python_, "no start-up hook in Python: no steps, layers and names of variables");
+    arguments.flag("--xla", options_.xla, "XLA's plans are kept: 'vramscope xla' then opens up its temporary blocks");
     arguments.flag("--anonymize", options_.anonymize, "names and paths are hashed in the trace");
     arguments.flag("--live", live_, "a page in the browser that follows the run; its address is printed");
     arguments.count("--live-port", live_port_, "port of that page (default: a free one)");
@@ -82,6 +83,7 @@ class RunVerb final : public VerbBody {
       collector->finish(kGraceUs);
       if (page) page->ended();
     }
+    if (options_.xla) keep_xla_plans(recording.collect.output);
     report(*collector);
     collector.reset();
     clean_up(recording);

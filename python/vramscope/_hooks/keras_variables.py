@@ -44,6 +44,8 @@ def _children(layer: Any) -> List[Any]:
 def _own_variables(layer: Any) -> Iterator[Any]:
     for attribute in ("_trainable_variables", "_non_trainable_variables", "_trainable_weights", "_non_trainable_weights"):
         yield from layer.__dict__.get(attribute) or ()
+    for generator in layer.__dict__.get("_seed_generators") or ():
+        yield generator.state
 
 
 def raw(variable: Any) -> List[Any]:

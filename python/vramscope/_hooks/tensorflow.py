@@ -5,13 +5,13 @@ import os
 from types import ModuleType
 from typing import Any, Callable
 
-from . import emit, tf_functions, tf_graph, tf_tapes, tf_variables
+from . import emit, tf_data, tf_functions, tf_graph, tf_tapes, tf_variables
 from .wrapping import wrap
 
 
 def install(tf: ModuleType) -> None:
     emit.at_first_event(lambda: _settings(tf))
-    for part in (tf_graph, tf_functions, tf_tapes, tf_variables):
+    for part in (tf_graph, tf_functions, tf_tapes, tf_variables, tf_data):
         part.install(tf)
     _watch_saving(tf)
 

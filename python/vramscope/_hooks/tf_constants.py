@@ -1,11 +1,12 @@
 """Constants that are baked into a graph: every trace of the function holds its own copy, and the device gets another one."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict, Tuple
 
 from . import emit, lines
 
 _WORTH_SAYING = 1 << 20
+_copies: Dict[Tuple[str, str], int] = {}        # (line, op) -> graphs that hold it
 
 
 def made(op: Any, line: lines.Line) -> None:
@@ -15,5 +16,7 @@ def made(op: Any, line: lines.Line) -> None:
         return
     size = count * output.dtype.size
     if size >= _WORTH_SAYING:
-        emit.fact("baked_constant", key=op.name, op=op.name, bytes=size, shape=str(output.shape), dtype=output.dtype.name,
-                  file=line.file, line=line.line, function=line.function)
+        where = (str(line), op.name)
+        _copies[where] = _copies.get(where, 0) + 1
+        emit.fact("baked_constant", key=":".join(where), op=op.name, bytes=size, copies=_copies[where], shape=str(output.shape),
+                  dtype=output.dtype.name, file=line.file, line=line.line, function=line.function)

@@ -92,7 +92,17 @@ def _name_gradients(tf: ModuleType, sources: Any, gradients: Any) -> None:
             continue
         meaning = meanings.get(id(keras_variables.raw(source)[0]))
         name = meaning.name if meaning else getattr(source, "name", "")
-        emit.setting(f"gradient_op.{values.op.name}", name)
+        emit.setting(f"gradient_op.{_that_allocates(values.op).name}", name)
+
+
+_SAME_BUFFER = ("Reshape", "Identity", "Squeeze", "ExpandDims", "StopGradient", "PreventGradient")
+
+
+def _that_allocates(op: Any) -> Any:
+    """Ops that only give another shape pass their input's block on."""
+    while op.type in _SAME_BUFFER and op.inputs:
+        op = op.inputs[0].op
+    return op
 
 
 def _born(tape: Any, line: Any) -> None:

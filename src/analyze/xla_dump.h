@@ -1,0 +1,39 @@
+// What XLA planned for the one block that an executable takes for its temporaries: read from the text that `--xla_dump_to` makes
+// XLA write (`vramscope run --xla`).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/api.h"
+#include "support/result.h"
+
+namespace vramscope::analyze {
+
+// A value inside the block. `from` and `to` are instructions of the executable, both included.
+struct XlaPart {
+  std::string instruction, op, layer, line;
+  Bytes bytes = 0, offset = 0;
+  std::uint64_t from = 0, to = 0;
+};
+
+struct XlaBlock {
+  std::string module;
+  Bytes bytes = 0;
+  std::uint64_t instructions = 0;
+  std::uint64_t fullest = 0;   // the instruction at which the most of it is in use
+  std::vector<XlaPart> parts;  // what is in use there, largest first; a byte that two values share counts once
+  Bytes unused = 0;            // bytes = sum of the parts + unused
+  std::uint64_t recorded = 0;  // blocks of this size in the trace
+};
+
+// The temporary blocks of one dump (*-buffer-assignment.txt); none where the executable needs none.
+Result<std::vector<XlaBlock>> read_buffer_assignment(std::string_view text);
+
+// Those of all dumps in a folder, largest first, with layers and lines as the trace knows them.
+Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesystem::path& folder);
+
+}  // namespace vramscope::analyze
