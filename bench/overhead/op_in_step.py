@@ -72,7 +72,7 @@ def main():
     pairs, names = [], list(steps)
     for i in range(asked.pairs):
         turn = names[i % 3:] + names[:i % 3]
-        pairs.append({name: block_ms(steps[name], asked.steps) for name in turn})
+        pairs.append({name: block_ms(steps[name], asked.steps)[0] for name in turn})
     print(json.dumps({
         "tensorflow": tf.__version__, "device": DEVICE, "pairs": asked.pairs, "steps": asked.steps,
         "plain_ms": round(statistics.median(pair["plain"] for pair in pairs), 3), "op": compared(pairs, "op"),
