@@ -20,8 +20,8 @@ POOL = "GPU_0_bfc"
 
 @pytest.fixture
 def environment(build):
-    return {**os.environ, "TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(ROOT / "python"),
-            "VRAMSCOPE_BUILD": str(build)}
+    return {**os.environ, "TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "2",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")])), "VRAMSCOPE_BUILD": str(build)}
 
 
 def answer_of(command, environment):
