@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <optional>
+#include <system_error>
 
 #include "cli/colour.h"
 #include "cli/help.h"
@@ -62,6 +66,11 @@ class Cli11Arguments final : public Arguments {
   }
 
   bool has_command() const { return command_ != nullptr; }
+  // Before the command, and none of ours: a slip of the pen, not a command.
+  std::optional<std::string> unknown_option() const {
+    if (command_ == nullptr || app_.remaining().empty() || !app_.remaining().front().starts_with("-")) return std::nullopt;
+    return app_.remaining().front();
+  }
   // Without "--" the command begins at the first word that is no option of ours.
   void take_command(const std::vector<std::string>& after_dashes) const {
     if (command_ == nullptr) return;
@@ -95,6 +104,18 @@ std::vector<std::string> split_at_dashes(int& argc, char** argv) {
 int complain(std::string_view message) {
   fmt::print(stderr, "vramscope: {}\n", message);
   return 2;
+}
+
+// An answer that could not be written is none.
+int answer(VerbBody& body) {
+  const auto unwritten = [](int reason) { return complain(fmt::format("the answer cannot be written: {}", strerror(reason))); };
+  try {
+    const Result<int> code = body.run();
+    if (!code) return complain(code.error().message);
+    return std::fflush(stdout) == 0 ? *code : unwritten(errno);
+  } catch (const std::system_error& error) {
+    return unwritten(error.code().value());
+  }
 }
 
 }  // namespace
@@ -153,9 +174,11 @@ int run_program(int argc, char** argv) {
   }
   for (Candidate& candidate : candidates) {
     if (!candidate.app->parsed()) continue;
+    if (const auto option = candidate.arguments->unknown_option())
+      return complain(
+          fmt::format("{} has no option {}; see 'vramscope {} --help'", candidate.verb.name, *option, candidate.verb.name));
     candidate.arguments->take_command(after_dashes);
-    Result<int> code = candidate.body->run();
-    return code ? *code : complain(code.error().message);
+    return answer(*candidate.body);
   }
   fmt::print(help ? stdout : stderr, "{}", help_page());
   return help ? 0 : 2;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <optional>
 
 #include "collect/proc.h"
 
@@ -24,6 +25,9 @@ constexpr int kTaken[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2, 
                           SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGWINCH, SIGPIPE};
 constexpr int kPassedOn[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
 constexpr useconds_t kGroupSignalUs = 30'000;
+
+// How the command is to find SIGXFSZ; set once we ignore it ourselves.
+std::optional<struct sigaction> g_file_size_action;
 
 sigset_t taken() {
   sigset_t set;
@@ -68,6 +72,7 @@ class Execution {
 // The child of a fork: only calls that are safe there.
 [[noreturn]] void exec_child(const Execution& execution, char* const* environment, const sigset_t& mask, int report) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
+  if (g_file_size_action) sigaction(SIGXFSZ, &*g_file_size_action, nullptr);
   const int reason = execution(environment);
   [[maybe_unused]] const ssize_t told = write(report, &reason, sizeof reason);
   _exit(127);
@@ -115,7 +120,17 @@ std::expected<std::string, CommandError> find_command(const std::string& word) {
   return std::unexpected(CommandError{fmt::format("{}: command not found", word), 127});
 }
 
-int become(const std::string& file, const std::vector<std::string>& command) { return Execution(file, command)(environ); }
+void survive_file_size_limit() {
+  struct sigaction ignore{};
+  struct sigaction before{};
+  ignore.sa_handler = SIG_IGN;
+  if (sigaction(SIGXFSZ, &ignore, &before) == 0) g_file_size_action = before;
+}
+
+int become(const std::string& file, const std::vector<std::string>& command) {
+  if (g_file_size_action) sigaction(SIGXFSZ, &*g_file_size_action, nullptr);
+  return Execution(file, command)(environ);
+}
 
 Result<Launch> Launch::start(const std::string& file, const std::vector<std::string>& command,
                              const std::map<std::string, std::string>& environment) {

@@ -25,6 +25,9 @@ std::expected<std::string, CommandError> find_command(const std::string& word);
 // Replaces this process. Returns only on failure: errno.
 int become(const std::string& file, const std::vector<std::string>& command);
 
+// A limit on file sizes (ulimit -f) then is an error to tell, as a full disk is. The command finds the signal as it was.
+void survive_file_size_limit();
+
 class Launch {
  public:
   // Starts the command with these changes to the environment. From here on signals to this process are taken by wait().

@@ -169,7 +169,10 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.collect.spool_limit = spool->limit;
   recording.collect.trace_limit = options.trace_limit;
   recording.collect.sample_hz = options.sample_hz;
-  if (options.anonymize) recording.collect.anonymize = trace::random_key();
+  if (options.anonymize) {
+    recording.collect.anonymize = trace::random_key();
+    recording.collect.host = fmt::format("host-{:06x}", (*recording.collect.anonymize)[0] & 0xffffff);
+  }
   recording.collect.native_symbol = native_symbols();
 
   std::error_code error;

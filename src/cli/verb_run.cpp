@@ -19,6 +19,8 @@ namespace {
 
 // How long recorded processes may outlive the command before their recording is ended.
 constexpr std::uint64_t kGraceUs = 2'000'000;
+// Addresses are reserved for all of it.
+constexpr std::uint64_t kLargestSpool = std::uint64_t{1} << 40;
 
 void say(const std::string& text) {
   // One write: lines of the program and ours do not mix within a line.
@@ -48,6 +50,7 @@ class RunVerb final : public VerbBody {
 
   Result<int> run() override {
     if (command_.empty()) return fail("no command to run; write it after --, as in 'vramscope run -- python train.py'");
+    if (options_.spool_limit > kLargestSpool) return fail("--spool-limit takes at most 1 TiB");
     if (live_port_ > 65535) return fail("--live-port takes a number up to 65535");
     if (!(options_.sample_hz >= 0 && options_.sample_hz <= 1000)) return fail("--sample-hz takes a number from 0 to 1000");
     options_.python = !no_python_;
@@ -56,6 +59,7 @@ class RunVerb final : public VerbBody {
       say(fmt::format("vramscope: {}\n", file.error().message));
       return file.error().code;
     }
+    survive_file_size_limit();
     auto recording = prepare(options_, command_);
     if (!recording) {
       say(fmt::format("vramscope: {}\n", recording.error().message));

@@ -139,6 +139,9 @@ void Collector::end_session(std::size_t index, bool still_running) {
   }
   TraceInfo info = session.finish(ending);
   session.remove_files();
+  // The name comes again: a program that the process executes, or another process with its number, finds it free.
+  std::error_code ignored;
+  if (!std::filesystem::exists(session.spool_path(), ignored)) known_.erase(session.spool_path());
   const bool keep = session.has_trace() || !info.losses.empty();
   sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(index));
   if (!keep) return;

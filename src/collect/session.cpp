@@ -81,6 +81,8 @@ void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::spa
 }
 
 bool Session::poll(std::uint64_t now_us) {
+  // Before the rest is read, which may take longer than the process lived.
+  if (!ended_us_ && proc::is_dead(pid_)) ended_us_ = since_start_us();
   const std::size_t records = drain_.pass(spool_, [this](std::uint32_t thread, const spool::RecordHead& head,
                                                          std::span<const std::byte> record) { take(thread, head, record); });
   merger_.release(now_us, [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); });
@@ -144,7 +146,12 @@ void Session::open_trace() {
   }
   trace_ = std::make_unique<ProcessTrace>(std::move(*writer), definitions_, spool_.header());
   trace_->name_native_frames(options_.native_symbol);
-  trace_->on_final_oom([this](const OomAccount& account) { options_.say(describe(account)); });
+  // A program that goes on asking is not told the same for ever.
+  trace_->on_final_oom([this](const OomAccount& account) {
+    constexpr std::uint64_t kToldInFull = 3;
+    if (++ooms_told_ <= kToldInFull) options_.say(describe(account));
+    if (ooms_told_ == kToldInFull) options_.say("vramscope: further failures are recorded without a word.\n");
+  });
   trace_->on_context([this](const spool::ContextRecord& record) {
     context_seen_ = true;
     contexts_.push_back(record);
@@ -263,7 +270,7 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   count_losses();
   TraceInfo result = info();
   if (trace_ == nullptr) return result;
-  const std::uint64_t at = since_start_us();
+  const std::uint64_t at = ended_us_.value_or(since_start_us());
   write_op_sources(true);
   trace_->totals(at);
   const std::string differences = trace_->differences();
@@ -272,7 +279,10 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   for (const auto& [key, value] : ending) trace_->setting(at, key, value);
   for (const auto& [kind, count] : losses_) trace_->append(at, trace::Lost{kind, count});
   const Status status = trace_->writer().finish();
-  if (!status) write_failed(status.error());
+  if (!status) {
+    write_failed(status.error());
+    result.losses[trace::LossKind::trace_write] += trace_->writer().lost();
+  }
   result.complete = status.has_value();
   result.events = trace_->writer().events();
   result.bytes = trace_->writer().bytes();

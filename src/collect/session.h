@@ -27,6 +27,7 @@ class Session {
                                                const TickClock& clock, const Sampler& sampler);
 
   proc::Pid pid() const { return pid_; }
+  const std::filesystem::path& spool_path() const { return spool_.path(); }
   const spool::Header& header() const { return spool_.header(); }
   // Takes what the process wrote since the last time, and writes it to the trace when that is due. True: there was something.
   bool poll(std::uint64_t now_us);
@@ -97,6 +98,8 @@ class Session {
   std::vector<trace::DeviceSample> last_device_;
   trace::HostSample last_host_;
   std::uint64_t last_sample_written_us_ = 0;
+  std::optional<std::uint64_t> ended_us_;  // since the start, when the process was found dead
+  std::uint64_t ooms_told_ = 0;
   std::uint64_t drawn_ = 1;
   std::uint64_t last_flush_us_ = 0;
   std::uint64_t last_totals_us_ = 0;

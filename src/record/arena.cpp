@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +57,12 @@ void* wiped_on_fork(std::size_t bytes) {
 
 // Space first, mapping after it: a store to a mapped page without space behind it would be a SIGBUS in the user's program.
 bool allocate_space(int file, std::size_t offset, std::size_t bytes) {
+  // Beyond the limit on file sizes the kernel would send a deadly signal.
+  rlimit largest{};
+  if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && offset + bytes > largest.rlim_cur) {
+    errno = EFBIG;
+    return false;
+  }
   if (fallocate(file, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
   if (errno != EOPNOTSUPP) return false;
   static const char zeros[4096] = {};
@@ -139,6 +146,7 @@ bool make_spool(Control& control) {
   auto* base = static_cast<std::byte*>(range);
   const bool mapped = range != MAP_FAILED && map_part(file, base, 0, spool::kHeaderBytes) &&
                       map_part(file, base + spool::kHeaderBytes, spool::kHeaderBytes, spool::kExtentBytes);
+  const int reason = errno;
   close(file);
   if (mapped) {
     control.header = reinterpret_cast<spool::Header*>(base);
@@ -158,7 +166,27 @@ bool make_spool(Control& control) {
   Path lock;
   lock.add(fresh.c_str()).add("lock");
   unlink(lock.c_str());
+  errno = reason;
   return false;
+}
+
+const char* why_no_spool(int reason) {
+  switch (reason) {
+    case EFBIG:
+      return "the spool could not be created: it is larger than the limit on file sizes (ulimit -f); raise it";
+    case EACCES:
+    case EPERM:
+      return "the spool could not be created: the process is not allowed to write there; does it run as another user?";
+    case ENOMEM:
+      return "the spool could not be mapped: the limit on memory is reached (ulimit -v); raise it or lower --spool-limit";
+    case EMFILE:
+    case ENFILE:
+      return "the spool could not be created: too many open files (ulimit -n)";
+    case ENOENT:
+      return "the spool could not be created: the recording was ended";
+    default:
+      return "the spool could not be created: disk full? Free space or set TMPDIR to a local folder";
+  }
 }
 
 Setup start_recording() {
@@ -171,8 +199,7 @@ Setup start_recording() {
     }
   }
   if (!make_spool(*control)) {
-    say_once("the spool could not be created (disk full, or the recording was ended)",
-             "nothing is recorded in this process; free space or set TMPDIR to a local folder");
+    say_once(why_no_spool(errno), "nothing is recorded in this process");
     return Setup::off;
   }
   control->generation.store(g_generations.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);

@@ -220,6 +220,8 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOpt
   auto file = support::AppendFile::create(path);
   if (!file) return std::unexpected(file.error());
   auto writer = create(std::move(*file), options);
+  std::error_code ignored;
+  if (!writer) std::filesystem::remove(path, ignored);  // not even the header fitted: an empty file is no trace
   if (writer) writer->state_->path = path;
   if (writer && options.limit_bytes > 0) writer->state_->limit.emplace(path, options.limit_bytes, options.zstd_level);
   return writer;
@@ -308,6 +310,7 @@ Status Writer::finish() {
 }
 
 std::uint64_t Writer::events() const { return state_->next_event; }
+std::uint64_t Writer::lost() const { return state_->lost; }
 std::uint64_t Writer::bytes() const { return state_->sink->size(); }
 
 }  // namespace vramscope::trace

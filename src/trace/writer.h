@@ -70,6 +70,7 @@ class Writer {
 
   std::uint64_t events() const;
   std::uint64_t bytes() const;
+  std::uint64_t lost() const;  // events that could not be written and are not told in the file either
 
  private:
   struct State;

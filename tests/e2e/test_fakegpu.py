@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -144,6 +145,36 @@ def test_as_the_first_process_of_a_container(vramscope, tmp_path, in_container):
     done = code("(sleep 0.2 & sleep 0.2 &); sleep 1; cat /proc/[0-9]*/stat")
     assert done.returncode == 0
     assert not [line for line in done.stdout.splitlines() if line.rsplit(")", 1)[1].split()[0] == "Z"]
+
+
+ALLOCATE_THEN_EXECUTE = """
+import ctypes, os, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, block = ctypes.c_void_p(), ctypes.c_uint64()
+for code in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context),
+             cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(11 << 20))):
+    assert code == 0
+os.execv("/bin/sh", ["sh", "-c", sys.argv[1]])
+"""
+
+
+def test_a_program_executed_later_is_recorded_too(vramscope, fakegpu, run, tmp_path):
+    """The first one's spool is gone by the time that the second one, with the same number, makes its own under the same name."""
+    env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
+    later = f"sleep 1.5; exec {fakegpu}/cuda_program dlsym linear"
+    run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", sys.executable, "-c", ALLOCATE_THEN_EXECUTE, later], env=env)
+    both = [json.loads(run([vramscope, "summary", "--json", trace]).stdout) for trace in (tmp_path / "out").glob("*.vram")]
+    assert len(both) == 2 and len({each["process"]["pid"] for each in both}) == 1
+    assert sorted(each["driver"]["peak_bytes"] == 11 << 20 for each in both) == [False, True]
+
+
+def test_a_limit_on_file_sizes_harms_nobody(vramscope, fakegpu, tmp_path):
+    env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu)}
+    for blocks in ("20", "0"):
+        done = subprocess.run(["sh", "-c", f'ulimit -f {blocks}; exec "$0" run -o "$1" -- "$2" dlsym linear', vramscope, tmp_path / blocks,
+                               fakegpu / "cuda_program"], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and json.loads(done.stdout), done.stderr
+        assert "vramscope: " in done.stderr
 
 
 def test_the_ledger_closes_to_the_byte(vramscope, fakegpu, run, tmp_path):

@@ -53,8 +53,15 @@ def test_a_newer_version(run, vramscope, trace, tmp_path):
 def test_usage(run, vramscope):
     for words in (["frobnicate"], ["summary"], ["summary", "--no-such-option", "x"], ["run", "--sample-hz", "-3", "--", "true"],
                   ["run", "--spool-limit", "12parsecs", "--", "true"], ["run", "--stacks", "all", "--", "true"], ["completion", "tcsh"],
-                  ["recover", "/nonexistent"]):
+                  ["recover", "/nonexistent"], ["run", "--quite", "--", "true"], ["run", "--spool-limit", "100TiB", "--", "true"]):
         refused(run, vramscope, *words)
+
+
+def test_an_answer_that_cannot_be_written(vramscope, trace):
+    for verb in (["summary"], ["summary", "--json"], ["peak"], ["dump"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([vramscope, *verb, trace], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 2 and done.stderr.startswith("vramscope: ") and done.stderr.count("\n") == 1, (verb, done.stderr)
 
 
 def test_no_verb_shows_the_help_and_fails(run, vramscope):

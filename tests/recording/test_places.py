@@ -56,6 +56,17 @@ def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
     assert trace.kind("alloc"), "what was written before is readable"
 
 
+def test_a_disk_that_was_full_before(with_mounts, vramscope, producer, counters, tmp_path):
+    script = '''
+        mkdir "$2"; mount -t tmpfs -o size=64k none "$2"; head -c 100k /dev/zero > "$2/fill" 2> /dev/null
+        "$1" run -q -o "$2" -- "$3" "$4" 1 2000 print
+        ls "$2"
+    '''
+    done = with_mounts(script, vramscope, tmp_path / "full", producer, counters.path)
+    assert done.stdout.startswith("done\n") and ".vram" not in done.stdout, done.stdout
+    assert "cannot be written" in done.stderr
+
+
 def test_small_shared_memory(with_mounts, vramscope, producer, counters, tmp_path):
     script = 'mount -t tmpfs -o size=64m none /dev/shm; "$1" run -q -o "$2" -- "$3" "$4" 4 30000 pause=2000 print'
     done = with_mounts(script, vramscope, tmp_path / "out", producer, counters.path)

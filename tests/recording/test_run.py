@@ -215,9 +215,11 @@ def test_final_oom_is_told_at_once(record, producer, counters):
 
 def test_names_are_hashed_on_request(record, producer, counters, tmp_path):
     record([producer, counters.path, "1", "100"], "-q", "--anonymize")
+    host = os.uname().nodename
     for path in (tmp_path / "out").iterdir():
         data = path.read_bytes()
         assert b"MatMul" not in data and b"spool_producer" not in data, path
+        assert f'"{host}"'.encode() not in data and not path.name.startswith(host + "-"), path
 
 
 def test_two_runs_share_a_folder(record, producer, counters, tmp_path):
