@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Union
 
@@ -29,7 +30,9 @@ class Trace:
 
     def _run(self, verb: str, *arguments: str) -> str:
         done = subprocess.run([self._program, verb, str(self.path), *arguments], capture_output=True, text=True)
-        if done.returncode not in (0, 1):           # 1: a check failed, which is an answer
+        if done.returncode == 2 and done.stdout.strip():
+            warnings.warn(done.stderr.strip(), stacklevel=3)    # a part of the trace cannot be read: the rest is an answer
+        elif done.returncode not in (0, 1):         # 1: a check failed, which is an answer
             raise ValueError(done.stderr.strip() or f"vramscope {verb} ended with code {done.returncode}")
         return done.stdout
 

@@ -35,6 +35,8 @@ Result<int> AnswerOptions::place_of(const analyze::Engine& engine) const {
 
 namespace {
 
+bool g_damage_said = false;
+
 // One line above the answer of one process among several.
 std::string head_of(const std::filesystem::path& trace) {
   const auto rank = rank_in(trace);
@@ -54,24 +56,30 @@ Result<int> answer_each(const AnswerOptions& options,
     auto place = options.place_of(*engine);
     if (!place) return std::unexpected(place.error());
     auto answer = ask(*engine, *place);
-    if (!answer) return fail(fmt::format("{}: {}", (*traces)[i].filename().string(), answer.error().message));
+    if (!answer) {
+      const std::string damage = engine->overview().damage;
+      return fail(fmt::format("{}: {}", (*traces)[i].filename().string(), damage.empty() ? answer.error().message : damage));
+    }
+    say_damage((*traces)[i], engine->overview().damage);
     if (options.json) {
       parts.push_back(std::move(answer->json));
       continue;
     }
     if (traces->size() > 1) fmt::print("{}{}\n", i > 0 ? "\n" : "", dim(head_of((*traces)[i]), wants_colour(stdout)));
     fmt::print("{}", answer->text);
-    say_damage((*traces)[i], *engine);
   }
   if (options.json && parts.size() == 1) fmt::print("{}\n", parts[0]);
   if (options.json && parts.size() > 1) fmt::print("{{\"processes\": [{}]}}\n", fmt::join(parts, ",\n"));
   return 0;
 }
 
-void say_damage(const std::filesystem::path& trace, const analyze::Engine& engine) {
-  std::string damage = engine.overview().damage;
-  if (!damage.empty()) fmt::print(stderr, "vramscope: {}: {}\n", trace.filename().string(), damage);
+void say_damage(const std::filesystem::path& trace, const std::string& damage) {
+  if (damage.empty()) return;
+  g_damage_said = true;
+  fmt::print(stderr, "vramscope: {}: {}\n", trace.filename().string(), damage);
 }
+
+bool damage_was_said() { return g_damage_said; }
 
 std::string headline(const std::string& sentence, bool alarm) {
   bool colour = wants_colour(stdout);

@@ -34,8 +34,9 @@ struct Answer {
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask);
 
-// On stderr, where a trace is not whole: what is missing.
-void say_damage(const std::filesystem::path& trace, const analyze::Engine& engine);
+// On stderr, where a trace is not whole: what is missing. What can be read is answered all the same, but never with exit code 0.
+void say_damage(const std::filesystem::path& trace, const std::string& damage);
+bool damage_was_said();
 
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.
 std::string headline(const std::string& sentence, bool alarm = false);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/answer.h"
 #include "cli/colour.h"
 #include "cli/help.h"
 #include "cli/ranks.h"
@@ -112,7 +113,8 @@ int answer(VerbBody& body) {
   try {
     const Result<int> code = body.run();
     if (!code) return complain(code.error().message);
-    return std::fflush(stdout) == 0 ? *code : unwritten(errno);
+    if (std::fflush(stdout) != 0) return unwritten(errno);
+    return *code == 0 && damage_was_said() ? 2 : *code;
   } catch (const std::system_error& error) {
     return unwritten(error.code().value());
   }

@@ -37,7 +37,7 @@ Result<Run> open_run(const std::string& place) {
     if (traces->size() > 1 && !rank) continue;  // a data loader, a launcher
     auto engine = analyze::Engine::open(trace);
     if (!engine) return std::unexpected(engine.error());
-    say_damage(trace, *engine);
+    say_damage(trace, engine->overview().damage);
     if (!rank) {
       run.whole = std::move(*engine);
     } else if (const auto known = run.ranks.find(*rank); known == run.ranks.end()) {

@@ -87,7 +87,8 @@ std::string summary_sentence(const Summary& summary) {
   }
   text += fmt::format("; {} in {}", support::format_plural(summary.events, "event", "events"),
                       support::format_duration(summary.duration_us));
-  text += summary.lost_events > 0 ? fmt::format(", {} lost.", format_count(summary.lost_events)) : ", none lost.";
+  const char* rest = summary.damage.empty() ? ", none lost." : ", and a part of the trace cannot be read.";
+  text += summary.lost_events > 0 ? fmt::format(", {} lost.", format_count(summary.lost_events)) : rest;
   return text;
 }
 

@@ -54,7 +54,7 @@ Result<analyze::Engine> open_one(const std::string& place) {
   if (!traces) return std::unexpected(traces.error());
   if (traces->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", place, traces->size()));
   auto engine = analyze::Engine::open(traces->front());
-  if (engine) say_damage(traces->front(), *engine);
+  if (engine) say_damage(traces->front(), engine->overview().damage);
   return engine;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/answer.h"
 #include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "trace/dump.h"
@@ -29,8 +30,7 @@ class DumpVerb final : public VerbBody {
     const Status status = trace::dump(*reader, {.jsonl = jsonl_, .stacks = !no_stacks_}, stdout);
     // What could be read has been shown; scripts must still see that it is not all.
     if (!status) return std::unexpected(status.error());
-    if (const trace::Damage& cut = reader->damage(); !cut.message.empty())
-      fmt::print(stderr, "vramscope: {}: {}\n", reader->path().string(), cut.message);
+    say_damage(reader->path(), reader->damage().message);
     return 0;
   }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/answer.h"
 #include "cli/ranks.h"
 #include "cli/run_folder.h"
 #include "cli/summary_answers.h"
@@ -28,6 +29,7 @@ class SummaryVerb final : public VerbBody {
       auto engine = analyze::Engine::open(trace);
       if (!engine) return std::unexpected(engine.error());
       if (auto ok = engine->check_filter(where_); !ok) return std::unexpected(ok.error());
+      say_damage(trace, summary->damage);
       runs_.push_back({std::move(*summary), std::move(*engine)});
     }
     json_ ? print_json() : print_text();

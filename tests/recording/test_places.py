@@ -1,5 +1,6 @@
 """Disks that are full, read-only or small: the program goes on, and one line says what is lost and what to do."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -51,14 +52,15 @@ def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("vramscope:")]
     assert lines and all("-o" in line or "cannot be written" in line for line in lines), done.stderr
-    assert len(lines) <= 2, done.stderr
+    assert 2 <= len(lines) <= 3, done.stderr  # the third: the manifest did not fit either
+    assert re.search(r"process \d+: [\d,]+ events could not be written", lines[-1])
     trace = Trace(vramscope, next((tmp_path / "copy").glob("*.vram")))
     assert trace.kind("alloc"), "what was written before is readable"
 
 
 def test_a_disk_that_was_full_before(with_mounts, vramscope, producer, counters, tmp_path):
     script = '''
-        mkdir "$2"; mount -t tmpfs -o size=64k none "$2"; head -c 100k /dev/zero > "$2/fill" 2> /dev/null
+        mkdir "$2"; mount -t tmpfs -o size=64k none "$2"; head -c 100k /dev/zero > "$2/fill" 2> /dev/null || true
         "$1" run -q -o "$2" -- "$3" "$4" 1 2000 print
         ls "$2"
     '''
