@@ -6,6 +6,8 @@ Prints JSON: milliseconds a step for each pair of blocks, the median ratio and i
 for comparison (--profiler).
 
     vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager] [--width 512] [--blocks 6]
+
+With --pairs 0 it only trains for so many steps: for the size of a trace without pauses.
 """
 import argparse
 import glob
@@ -92,6 +94,9 @@ def main():
     asked = arguments.parse_args()
     step = training_step(asked.eager, asked.width, asked.blocks)
     block_ms(step, 5 if asked.eager else 20)
+    if asked.pairs == 0:
+        block_ms(step, asked.steps)
+        return
     recorder = Recorder()
     before, pairs, cpu = recorder.events(), [], []
     for i in range(asked.pairs):
