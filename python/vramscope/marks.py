@@ -11,11 +11,16 @@ from ._recorder import BEGIN, CATEGORIES, END, INSTANT, SCOPE, STEP
 _steps = itertools.count()
 
 
+def _text(name: object) -> bytes:
+    """A label must never end a training: anything that has a text is taken, and what is no text in UTF-8 is replaced."""
+    return name if isinstance(name, bytes) else str(name).encode("utf-8", "replace")
+
+
 def mark(name: str, number: int = -1, detail: Optional[str] = None) -> None:
     """A point in time with a name, shown on the timeline."""
     recorder = _recorder.loaded()
     if recorder is not None:
-        recorder.mark(SCOPE, INSTANT, name.encode(), number, None if detail is None else detail.encode())  # type: ignore[attr-defined]
+        recorder.mark(SCOPE, INSTANT, _text(name), number, None if detail is None else _text(detail))  # type: ignore[attr-defined]
 
 
 def step(number: Optional[int] = None) -> None:
@@ -31,7 +36,7 @@ class scope:
     __slots__ = ("_name", "_number")
 
     def __init__(self, name: str, number: int = -1) -> None:
-        self._name = name.encode()
+        self._name = _text(name)
         self._number = number
 
     def __enter__(self) -> "scope":
@@ -59,7 +64,7 @@ def tag(tensor_or_address: object, name: str, category: str = "buffer", layer: O
     address, size = _locate(tensor_or_address, bytes)
     recorder = _recorder.loaded()
     if recorder is not None:
-        recorder.tag(address, size, CATEGORIES[category], name.encode(), None if layer is None else layer.encode())  # type: ignore[attr-defined]
+        recorder.tag(address, size, CATEGORIES[category], _text(name), None if layer is None else _text(layer))  # type: ignore[attr-defined]
 
 
 def _locate(thing: object, size: Optional[int]) -> Tuple[int, int]:

@@ -129,6 +129,7 @@ class Pass {
       }
       case EventKind::omitted: {
         const auto omitted = tables.omitted.row(row);
+        out_.thinned_allocs += omitted.allocs;
         if (PoolState* state = pool(omitted.pool)) {
           state->row.allocs += omitted.allocs;
           state->row.frees += omitted.allocs;
@@ -251,6 +252,9 @@ class Pass {
     if (!pool.totals) return;
     const trace::Totals& totals = *pool.totals;
     const bool detail_missing = totals.allocs > row.allocs || totals.frees > row.frees;
+    // A trace that broke off (a full disk) could not tell of its losses any more.
+    if (detail_missing && !out_.ended && out_.lost.empty())
+      out_.lost_events += totals.allocs - std::min(totals.allocs, row.allocs) + totals.frees - std::min(totals.frees, row.frees);
     row.allocs = std::max(row.allocs, totals.allocs);
     row.frees = std::max(row.frees, totals.frees);
     // Where every event is there the peak is theirs: they are in the allocator's order, and the recorder's running total is kept

@@ -71,8 +71,9 @@ struct Summary {
   std::uint64_t duration_us = 0;
   std::uint64_t events = 0;
   std::map<trace::LossKind, std::uint64_t> lost;
-  std::uint64_t lost_events = 0;   // sum of what is missing
-  std::vector<PoolSummary> pools;  // tensor level, highest peak first
+  std::uint64_t lost_events = 0;     // sum of what is missing
+  std::uint64_t thinned_allocs = 0;  // kept as totals only (--trace-limit), with their frees
+  std::vector<PoolSummary> pools;    // tensor level, highest peak first
   std::vector<PoolSummary> driver_pools;
   DriverSummary driver;
   std::vector<DeviceSummary> devices;

@@ -104,6 +104,9 @@ std::string summary_text(const Summary& summary, bool colour) {
   const std::string end = ending(summary);
   text += fmt::format("  process  {} {}{}\n", summary.pid, printable(summary.command, 80), end.empty() ? "" : ", " + end);
   for (const auto& [kind, count] : summary.lost) text += fmt::format("  lost     {}\n", collect::describe_loss(kind, count));
+  if (summary.thinned_allocs > 0)
+    text += fmt::format("  thinned  {} allocations and their frees are kept as totals only (--trace-limit)\n",
+                        format_count(summary.thinned_allocs));
   const auto check = summary.settings.find("vramscope.totals_check");
   if (check != summary.settings.end() && check->second != "equal" && summary.lost_events == 0)
     text += fmt::format("  check    events and running totals differ: {}\n", printable(check->second));
@@ -160,6 +163,7 @@ void summary_json(const Summary& summary, support::JsonWriter& json, const std::
   json.key("settings").begin_object();
   for (const auto& [key, value] : summary.settings) json.member(key, value);
   json.end_object().member("ended", summary.ended);
+  if (summary.thinned_allocs > 0) json.member("thinned_allocs", summary.thinned_allocs);
   if (!summary.damage.empty()) json.member("damage", summary.damage);
   if (more) more();
   json.end_object();
