@@ -28,8 +28,9 @@ def variables_equal_the_models(training):
     told = {category: sum(e["bytes"] for e in newest.values() if e["category"] == category) for category in ("parameter", "optimizer_state")}
     assert told == {"parameter": said["parameters"], "optimizer_state": said["slots"]}
     # The same in the blocks that are live where training has ended; TensorFlow keeps single numbers elsewhere.
-    last = max(e["time_us"] for e in events if e["event"] == "tag")
-    live = groups(training, f"{last / 1e6:.6f}s", "category", "name")
+    # By its place and not by its time: samples of the host, stamped later, may stand before it.
+    last = max(place for place, e in enumerate(events) if e["event"] == "tag")
+    live = groups(training, f"moment:{last + 1}", "category", "name")
     for name, tag in newest.items():
         if tag["category"] in ("parameter", "optimizer_state") and tag["bytes"] > 64:
             shown = {"parameter": "parameters", "optimizer_state": "optimizer state"}[tag["category"]]
