@@ -46,6 +46,7 @@ def leak_losses(out):
 
 def persistent_tape(out):
     ordinary, kept = numbers(out, r"ordinary tape ([\d.]+) MiB, with a persistent one ([\d.]+)")
+    assert ordinary < 20, "parameters and gradients are 11 MiB: recording must not keep anything alive"
     assert kept - ordinary >= 12, "six layers of 1024 x 512 float32"
 
 

@@ -131,11 +131,11 @@ def _watch_layers(layer_type: type, model_type: type) -> None:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             parent = layers.current()
             path = layers.path_below(parent, self.name, isinstance(self, model_type))
-            this = layers.Call(path, layers.built(self), sys._getframe())
-            layers.push(this)
+            # Never in a variable of this frame: it would hold itself, and with it the layer's tensors until the next garbage collection.
+            layers.push(layers.Call(path, layers.built(self), sys._getframe()))
             eager = path and not training.is_tracing()
             if eager:
-                layers.note_eager_scope(training.eager_scope() + self.name, this)
+                layers.note_eager_scope(training.eager_scope() + self.name, layers.current())
                 emit.mark(LAYER, BEGIN, path)
             try:
                 return original(self, *args, **kwargs)
