@@ -8,8 +8,11 @@ os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")   # a CPU then keeps the 
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 import vramscope.keras
+
+tf.config.threading.set_inter_op_parallelism_threads(1)  # one op after the other, as on a GPU: side by side they need more, by chance
 
 
 def peak(batch):

@@ -5,47 +5,29 @@ do not. Run it under `vramscope run`: the recorder is paused and resumed through
 Prints JSON: milliseconds a step for each pair of blocks, the median ratio and its 95 % interval, and TensorFlow's own profiler
 for comparison (--profiler).
 
-    vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager] [--width 512] [--blocks 6]
+    vramscope run -- python in_process.py [--pairs 30] [--steps 20] [--profiler 2] [--eager] [--width 512] [--blocks 6] [--batch 16] [--length 128]
 
 With --pairs 0 it only trains for so many steps: for the size of a trace without pauses.
 """
 import argparse
-import glob
 import json
-import mmap
 import os
 import random
 import statistics
-import struct
 import tempfile
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from recorder import Recorder  # noqa: E402
 
-STOP_FLAG = 48  # offset of spool::Header::stop
 HEADS, WORDS, BATCH, LENGTH = 8, 1000, 16, 128
 
 
-class Recorder:
-    """Pauses and resumes recording in this process."""
-
-    def __init__(self):
-        files = glob.glob(f"{os.environ['VRAMSCOPE_SPOOL']}/{os.getpid()}-*.spool")
-        with open(files[-1], "r+b") as file:
-            self.header = mmap.mmap(file.fileno(), 4096)
-
-    def set(self, on):
-        self.header[STOP_FLAG:STOP_FLAG + 4] = struct.pack("<I", 0 if on else 1)
-
-    def events(self):
-        return struct.unpack_from("<Q", self.header, 64)[0]
-
-
-def transformer(width, blocks):
+def transformer(width, blocks, length=LENGTH):
     layers = tf.keras.layers
-    tokens = layers.Input((LENGTH,), dtype="int32")
+    tokens = layers.Input((length,), dtype="int32")
     x = layers.Embedding(WORDS, width)(tokens)
     for _ in range(blocks):
         x = layers.LayerNormalization()(x + layers.MultiHeadAttention(HEADS, width // HEADS)(x, x))
@@ -53,10 +35,10 @@ def transformer(width, blocks):
     return tf.keras.Model(tokens, layers.Dense(WORDS)(x))
 
 
-def training_step(eager, width, blocks):
-    model, optimizer = transformer(width, blocks), tf.keras.optimizers.Adam()
+def training_step(asked):
+    model, optimizer = transformer(asked.width, asked.blocks, asked.length), tf.keras.optimizers.Adam()
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    text = np.random.default_rng(0).integers(0, WORDS, (BATCH, LENGTH + 1))
+    text = np.random.default_rng(0).integers(0, WORDS, (asked.batch, asked.length + 1))
     x, y = tf.constant(text[:, :-1]), tf.constant(text[:, 1:])
 
     def step():
@@ -65,7 +47,7 @@ def training_step(eager, width, blocks):
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
-    return step if eager else tf.function(step)
+    return step if asked.eager else tf.function(step)
 
 
 def block_ms(step, steps):
@@ -91,8 +73,10 @@ def main():
     arguments.add_argument("--eager", action="store_true")
     arguments.add_argument("--width", type=int, default=512)
     arguments.add_argument("--blocks", type=int, default=6)
+    arguments.add_argument("--batch", type=int, default=BATCH)
+    arguments.add_argument("--length", type=int, default=LENGTH, help="tokens of an example")
     asked = arguments.parse_args()
-    step = training_step(asked.eager, asked.width, asked.blocks)
+    step = training_step(asked)
     block_ms(step, 5 if asked.eager else 20)
     if asked.pairs == 0:
         block_ms(step, asked.steps)

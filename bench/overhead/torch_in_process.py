@@ -9,13 +9,10 @@ The small batch is bound by the CPU's dispatch of operations: the worst case. On
 PyTorch's history, which exists for CUDA alone, is left out.
 """
 import argparse
-import glob
 import json
-import mmap
 import os
 import random
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -23,7 +20,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-STOP_FLAG, NEXT_SEQ = 48, 64  # offsets of spool::Header::stop and next_seq
 BUDGET_PERCENT = 2.0
 
 
@@ -40,6 +36,7 @@ def start_again_recorded():
 if __name__ == "__main__" and "VRAMSCOPE_SPOOL" not in os.environ:
     sys.exit(start_again_recorded())
 
+import recorder  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from vramscope._hooks import torch_optimizers  # noqa: E402
@@ -49,20 +46,12 @@ WIDTH, BLOCKS, HEADS, WORDS, LENGTH = (768, 12, 12, 50257, 1024) if GPU else (12
 BATCHES = {"8 x 1024 tokens": (8, 1024), "1 x 128 tokens": (1, 128)} if GPU else {"8 x 64 tokens": (8, 64)}
 
 
-class Recorder:
-    """Pauses and resumes recording in this process: the library's events and the package's hooks at optimizer steps."""
-
-    def __init__(self):
-        files = glob.glob(f"{os.environ['VRAMSCOPE_SPOOL']}/{os.getpid()}-*.spool")
-        with open(files[-1], "r+b") as file:
-            self.header = mmap.mmap(file.fileno(), 4096)
+class Recorder(recorder.Recorder):
+    """Also with the package's hooks at optimizer steps."""
 
     def set(self, on):
         (torch_optimizers.install if on else lambda _: torch_optimizers.remove())(torch)
-        self.header[STOP_FLAG:STOP_FLAG + 4] = struct.pack("<I", 0 if on else 1)
-
-    def events(self):
-        return struct.unpack_from("<Q", self.header, NEXT_SEQ)[0]
+        super().set(on)
 
 
 class Block(nn.Module):

@@ -20,33 +20,11 @@ class Row(NamedTuple):
     peak: int
 
 
-class MemoryRows:
-    """Reads memory when it is told to. `devices` None: the first GPU that PyTorch sees, else the CPU."""
+class Answers:
+    """What the rows of a callback say."""
 
-    def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = None) -> None:
-        if reset not in (None, "epoch", "batch"):
-            raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
-        if isinstance(target_batches, str) and target_batches != "all":
-            raise ValueError(f"target_batches={target_batches!r}: numbers from 1, or 'all'")
-        self.devices: List[str] = [devices] if isinstance(devices, str) else list(devices or ())
-        self.rows: List[Row] = []
-        self._targets, self._reset = target_batches, reset
-
-    def read(self, phase: str, epoch: Optional[int], batch: Optional[int], at: str) -> None:
-        """One row for each device, if this batch is wanted."""
-        if batch is not None and self._targets != "all" and batch not in self._targets:   # type: ignore[operator]
-            return
-        if not self.devices:
-            self.devices = [_first_device()]
-        for device in self.devices:
-            if at == "begin" and self._reset == ("epoch" if batch is None else "batch"):
-                reset_peak(device)
-            try:
-                info = memory_info(device)
-            except ValueError:      # nothing was allocated on it yet
-                continue
-            self.rows.append(Row(phase, epoch, batch, at, device, info.current, info.peak))
+    rows: List[Row]
+    devices: List[str]
 
     @property
     def history(self) -> Dict[str, List[Any]]:
@@ -67,6 +45,35 @@ class MemoryRows:
         series = {f"{device} {name}": [(place + 1, getattr(row, name)) for place, row in enumerate(
             row for row in self.rows if row.device == device)] for device in self.devices for name in ("current", "peak")}
         return _chart.draw_lines("Memory by moment", series, "moment", path)
+
+
+class MemoryRows(Answers):
+    """Reads memory when it is told to. `devices` None: the first GPU that PyTorch sees, else the CPU."""
+
+    def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
+                 reset: Optional[str] = None) -> None:
+        if reset not in (None, "epoch", "batch"):
+            raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
+        if isinstance(target_batches, str) and target_batches != "all":
+            raise ValueError(f"target_batches={target_batches!r}: numbers from 1, or 'all'")
+        self.devices = [devices] if isinstance(devices, str) else list(devices or ())
+        self.rows = []
+        self._targets, self._reset = target_batches, reset
+
+    def read(self, phase: str, epoch: Optional[int], batch: Optional[int], at: str) -> None:
+        """One row for each device, if this batch is wanted."""
+        if batch is not None and self._targets != "all" and batch not in self._targets:   # type: ignore[operator]
+            return
+        if not self.devices:
+            self.devices = [_first_device()]
+        for device in self.devices:
+            if at == "begin" and self._reset == ("epoch" if batch is None else "batch"):
+                reset_peak(device)
+            try:
+                info = memory_info(device)
+            except ValueError:      # nothing was allocated on it yet
+                continue
+            self.rows.append(Row(phase, epoch, batch, at, device, info.current, info.peak))
 
 
 def _first_device() -> str:

@@ -14,7 +14,7 @@ from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Unio
 
 from . import _chart, _units
 from ._memory import memory_info, reset_peak
-from ._rows import Row
+from ._rows import Answers, Row
 from ._table import text_table
 
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
@@ -26,7 +26,7 @@ __all__ = ["Comparison", "MemoryCallback", "Row", "compare"]
 _MIB = 1 << 20
 
 
-class MemoryCallback(_keras.callbacks.Callback):
+class MemoryCallback(_keras.callbacks.Callback, Answers):
     """Reads current and peak at the begin and end of each epoch and of the batches in `target_batches`.
 
     devices: names as 'GPU:0'; default: those of the model's distribution strategy, else the first GPU, else the CPU.
@@ -44,7 +44,7 @@ class MemoryCallback(_keras.callbacks.Callback):
         if isinstance(target_batches, str) and target_batches != "all":
             raise ValueError(f"target_batches={target_batches!r}: numbers from 1, or 'all'")
         self.devices: List[str] = [devices] if isinstance(devices, str) else list(devices or ())
-        self.rows: List[Row] = []
+        self.rows = []
         self._asked = bool(self.devices)
         self._targets, self._reset, self._metric, self._prefix = target_batches, reset, metric, prefix
         self._log_dir, self._writer, self._points = log_dir, None, 0
@@ -164,28 +164,6 @@ class MemoryCallback(_keras.callbacks.Callback):
             scalars.update(tensorboard.memory_scalars(device, f"{self._prefix}/{phase}", fresh=True))
         self._writer.add(scalars, self._points)
         self._points += 1
-
-    # --- answers -------------------------------------------------------------------------------------------------------------
-
-    @property
-    def history(self) -> Dict[str, List[Any]]:
-        """Column name -> values, one for each row: pandas.DataFrame(callback.history) is the table."""
-        return {name: [getattr(row, name) for row in self.rows] for name in Row._fields}
-
-    def table(self) -> str:
-        """The rows as text."""
-        cells = [[row.phase, row.epoch, row.batch, row.at, row.device, _units.size(row.current), _units.size(row.peak)] for row in self.rows]
-        return text_table(Row._fields, cells)
-
-    def peak(self, phase: str = "train", device: Optional[str] = None) -> Optional[int]:
-        """The highest peak of a phase; None if it was never seen."""
-        return max((row.peak for row in self.rows if row.phase == phase and device in (None, row.device)), default=None)
-
-    def plot(self, path: Optional[str] = None) -> Any:
-        """Current and peak over the rows. A matplotlib figure where that is installed, else SVG text; written to `path` if given."""
-        series = {f"{device} {name}": [(place + 1, getattr(row, name)) for place, row in enumerate(
-            row for row in self.rows if row.device == device)] for device in self.devices for name in ("current", "peak")}
-        return _chart.draw_lines("Memory by moment", series, "moment", path)
 
 
 class Comparison:

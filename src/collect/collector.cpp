@@ -17,14 +17,23 @@ namespace vramscope::collect {
 namespace {
 
 constexpr std::uint64_t kBusyUs = 10'000;
+constexpr std::uint64_t kCalmUs = 50'000;
 constexpr std::uint64_t kIdleUs = 100'000;
+constexpr std::size_t kManyRecords = 20'000;
+constexpr std::uint64_t kFastestBytesPerUs = 400;  // what eight threads write that do nothing but allocate
 constexpr std::uint64_t kRescanUs = 1'000'000;
 constexpr std::uint64_t kCalibrateUs = 250'000;
 constexpr std::uint64_t kEndCheckUs = 50'000;
-constexpr std::uint64_t kRoundsUntilIdle = 20;
+constexpr std::uint64_t kRoundsUntilIdle = 5;
 constexpr const char* kClaimName = "collector.lock";
 
 std::uint64_t now_us() { return monotonic_ns() / 1000; }
+
+// Each round wakes a processor that the program may want, so rounds are few, but even a sudden burst must find room meanwhile.
+std::uint64_t pause_us(std::uint64_t spool_bytes, std::size_t records) {
+  if (records > kManyRecords) return kBusyUs;
+  return std::clamp(spool_bytes / 8 / kFastestBytesPerUs, kBusyUs, kCalmUs);
+}
 
 }  // namespace
 
@@ -101,18 +110,19 @@ std::uint64_t Collector::poll() {
     if (find_spools()) idle_rounds_ = 0;
   }
 
-  bool busy = false;
-  for (auto& session : sessions_) busy |= session->poll(now);
-  idle_rounds_ = busy ? 0 : idle_rounds_ + 1;
+  std::size_t records = 0;
+  for (auto& session : sessions_) records += session->poll(now);
+  idle_rounds_ = records > 0 ? 0 : idle_rounds_ + 1;
 
   if (now - last_end_check_us_ >= kEndCheckUs) {
     last_end_check_us_ = now;
     for (std::size_t i = sessions_.size(); i-- > 0;)
       if (may_end(*sessions_[i])) end_session(i, false);
   }
-  const bool watch_closely = idle_rounds_ < kRoundsUntilIdle || urgent;
+  if (urgent) return kBusyUs;
   const std::uint64_t sample_us = options_.sample_hz > 0 ? static_cast<std::uint64_t>(1e6 / options_.sample_hz) : kIdleUs;
-  return watch_closely ? kBusyUs : std::min(kIdleUs, std::max(sample_us, kBusyUs));
+  const std::uint64_t longest = idle_rounds_ < kRoundsUntilIdle ? pause_us(options_.spool_limit, records) : kIdleUs;
+  return std::min(longest, std::max(sample_us, kBusyUs));
 }
 
 bool Collector::may_end(const Session& session) const {

@@ -87,13 +87,6 @@ bool Sampler::look(std::uint64_t now_us, bool urgent) {
   return true;
 }
 
-std::optional<DeviceLook> Sampler::before(std::size_t device, std::uint64_t time_us) const {
-  if (device >= past_.size()) return std::nullopt;
-  for (auto look = past_[device].rbegin(); look != past_[device].rend(); ++look)
-    if (look->time_us < time_us) return *look;
-  return std::nullopt;
-}
-
 // A process takes memory a moment before the device lists it: of the looks with the same others, the one with the least in use.
 std::optional<DeviceLook> Sampler::without(std::size_t device, const DeviceIdentity& process) const {
   const DeviceLook* found = nullptr;

@@ -50,8 +50,6 @@ class Sampler {
   bool look(std::uint64_t now_us, bool urgent);
   std::size_t devices() const { return now_.size(); }
   const DeviceLook& now(std::size_t device) const { return now_[device]; }
-  // The last look that was over before `time_us`.
-  std::optional<DeviceLook> before(std::size_t device, std::uint64_t time_us) const;
   // The device as it was before this process came to it.
   std::optional<DeviceLook> without(std::size_t device, const DeviceIdentity& process) const;
   DeviceIdentity identify(proc::Pid pid) const;

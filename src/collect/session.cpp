@@ -80,7 +80,7 @@ void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::spa
     merger_.release_due([this](const Event& due, bool, bool last_call) { return deliver(due, last_call); });
 }
 
-bool Session::poll(std::uint64_t now_us) {
+std::size_t Session::poll(std::uint64_t now_us) {
   // Before the rest is read, which may take longer than the process lived.
   if (!ended_us_ && proc::is_dead(pid_)) ended_us_ = since_start_us();
   const std::size_t records = drain_.pass(spool_, [this](std::uint32_t thread, const spool::RecordHead& head,
@@ -93,7 +93,7 @@ bool Session::poll(std::uint64_t now_us) {
     drain_.reclaim(spool_, [this](std::uint32_t tid) { return proc::has_thread(pid_, tid); });
   }
   flush_if_due(now_us);
-  return records > 0;
+  return records;
 }
 
 bool Session::deliver(const Event& event, bool last_call) {
@@ -264,7 +264,7 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   is_over_ = true;
   const auto sink = [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); };
   const std::uint64_t now_us = monotonic_ns() / 1000;
-  while (poll(now_us)) continue;
+  while (poll(now_us) > 0) continue;
   merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire), sink);
   write_contexts(true);
   count_losses();

@@ -29,8 +29,8 @@ class Session {
   proc::Pid pid() const { return pid_; }
   const std::filesystem::path& spool_path() const { return spool_.path(); }
   const spool::Header& header() const { return spool_.header(); }
-  // Takes what the process wrote since the last time, and writes it to the trace when that is due. True: there was something.
-  bool poll(std::uint64_t now_us);
+  // Takes what the process wrote since the last time, and writes it to the trace when that is due. How many records there were.
+  std::size_t poll(std::uint64_t now_us);
   // Notes what the devices and the host say.
   void sample(std::uint64_t now_us);
   // A context is expected: look often.

@@ -61,14 +61,6 @@ __attribute__((noinline, cold)) Control* activate() {
 
 namespace {
 
-inline Control* live_control() {
-  Control* control = g_control.load(std::memory_order_relaxed);
-  const bool known =
-      control != nullptr && control->generation.load(std::memory_order_relaxed) == t_state.generation && t_state.generation != 0;
-  if (__builtin_expect(!known, 0) && (control = activate()) == nullptr) return nullptr;
-  return control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
-}
-
 // Room for one record in the thread's segment, its head filled but for seq.
 template <typename Record>
 inline Record* room(Control& control, RecordKind kind, std::size_t bytes = sizeof(Record)) {
@@ -214,11 +206,6 @@ void claim_pool(Control& control, const PoolKey& key) {
 }  // namespace
 
 bool active() { return live_control() != nullptr; }
-
-std::uint64_t draw_seq() {
-  const Control* control = g_control.load(std::memory_order_relaxed);
-  return control != nullptr && control->header != nullptr ? control->header->next_seq.fetch_add(1, std::memory_order_relaxed) : 0;
-}
 
 std::uint32_t intern(const char* text, std::size_t bytes) {
   std::uint32_t id = 0;

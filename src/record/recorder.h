@@ -21,9 +21,6 @@ using spool::Memory;
 // process that never allocates leaves nothing behind. One load and compare in the ordinary case.
 bool active();
 
-// One process-wide order of events. Draw inside the framework allocator's own lock where there is one.
-std::uint64_t draw_seq();
-
 // Id of a text, defined in the spool at first sight. 0 for the empty text or when nothing is recorded.
 std::uint32_t intern(const char* text, std::size_t bytes);
 std::uint32_t intern(const char* text);  // NUL terminated, NULL = empty

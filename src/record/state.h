@@ -57,16 +57,19 @@ extern std::atomic<Control*> g_control;
 // The thread's first event, the first in a process, or the first after a fork: NULL if nothing can be recorded.
 Control* activate();
 
-// For the entry of a hook that is called often. NULL: nothing is recorded, or this thread is inside the recorder.
-inline Control* recording() {
-  const ThreadState& thread = t_state;
+// NULL: nothing is recorded. A few loads and compares in the ordinary case.
+inline Control* live_control() {
   Control* control = g_control.load(std::memory_order_relaxed);
-  if (__builtin_expect(control == nullptr || thread.generation == 0 ||
-                           control->generation.load(std::memory_order_relaxed) != thread.generation,
-                       0))
-    control = activate();
-  if (__builtin_expect(control == nullptr || thread.busy != 0, 0)) return nullptr;
+  const bool known =
+      control != nullptr && control->generation.load(std::memory_order_relaxed) == t_state.generation && t_state.generation != 0;
+  if (__builtin_expect(!known, 0) && (control = activate()) == nullptr) return nullptr;
   return control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
+}
+
+// For the entry of a hook. NULL: nothing is recorded, or this thread is inside the recorder.
+inline Control* recording() {
+  Control* control = live_control();
+  return __builtin_expect(t_state.busy == 0, 1) ? control : nullptr;
 }
 
 }  // namespace vramscope::record
