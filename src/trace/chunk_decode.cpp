@@ -8,6 +8,7 @@
 #include "trace/chunk_layout.h"
 #include "trace/column.h"
 #include "trace/dictionary.h"
+#include "trace/freed_addresses.h"
 #include "trace/values.h"
 
 namespace vramscope::trace {
@@ -25,6 +26,29 @@ struct RawTable {
   std::array<std::optional<Column>, kMaxColumns> column;
 };
 
+// Addresses as differences to the last one of the same site. Sites are numbered by first appearance.
+class AddressesBySite {
+ public:
+  AddressesBySite(std::size_t sites, unsigned shift) : last_(sites), shift_(shift) {}
+
+  std::uint64_t next(std::uint64_t site, std::uint64_t coded) {
+    // The first address of a site builds on the row before it.
+    const std::uint64_t base = site == seen_ ? before_ : last_[site];
+    return set(site, base + (static_cast<std::uint64_t>(unzigzag(coded)) << shift_));
+  }
+
+  std::uint64_t set(std::uint64_t site, std::uint64_t address) {
+    seen_ += site == seen_;
+    return last_[site] = before_ = address;
+  }
+
+ private:
+  std::vector<std::uint64_t> last_;
+  std::uint64_t before_ = 0;
+  std::uint64_t seen_ = 0;
+  unsigned shift_;
+};
+
 // Decodes the columns of one chunk. Each member returns false where the bytes do not hold what they say; `why` tells.
 class Decoder {
  public:
@@ -40,7 +64,7 @@ class Decoder {
       if (!take_raw(in)) return no("a table ends early");
       if (!one_table()) return false;
     }
-    return all_rows_present();
+    return all_rows_present() && (!reused_ || reused_addresses());
   }
 
   const char* why() const { return why_; }
@@ -160,28 +184,69 @@ class Decoder {
     table.site.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) table.site[i] = static_cast<SiteId>(distinct_[index_[i]]);
 
-    if (!take_coded(kAllocAddress, Transform::by_site, rows)) return false;
-    const unsigned shift = raw_.column[kAllocAddress]->shift;
-    of_site_.resize(distinct_.size());
-    table.address.resize(rows);
-    std::uint64_t before = 0;
-    std::uint64_t seen = 0;  // sites are numbered by first appearance
-    for (std::size_t i = 0; i < rows; ++i) {
-      const std::uint64_t site = index_[i];
-      // The first address of a site builds on the row before it.
-      const std::uint64_t base = site == seen ? before : of_site_[site];
-      seen += site == seen;
-      before = base + (static_cast<std::uint64_t>(unzigzag(scratch_[i])) << shift);
-      table.address[i] = of_site_[site] = before;
+    const std::optional<Column>& address = raw_.column[kAllocAddress];
+    if (address && address->transform == Transform::reused) {
+      reused_ = *address;  // known when the frees are
+    } else if (!take_coded(kAllocAddress, Transform::by_site, rows)) {
+      return false;
+    } else {
+      table.address.resize(rows);
+      AddressesBySite by_site(distinct_.size(), address->shift);
+      for (std::size_t i = 0; i < rows; ++i) table.address[i] = by_site.next(index_[i], scratch_[i]);
     }
 
     if (!take_coded(kAllocGranted, Transform::over_requested, rows)) return false;
+    of_site_.resize(distinct_.size());
     for (std::size_t i = 0; i < distinct_.size(); ++i) of_site_[i] = all_.sites[distinct_[i]].requested;
     table.granted.resize(rows);
     for (std::size_t i = 0; i < rows; ++i)
       table.granted[i] = of_site_[index_[i]] += static_cast<std::uint64_t>(unzigzag(scratch_[i]));
 
     return take(kAllocStep, rows) && store(table.step);
+  }
+
+  bool reused_addresses() {
+    AllocColumns& table = chunk_.tables.alloc;
+    const std::size_t rows = table.granted.size();
+    ByteReader in(reused_->data);
+    Values ago(rows);
+    if (!ordinals_.empty() || !take_sized_array(in, ago)) return no("a column does not hold what it says");
+    scratch_.resize(static_cast<std::size_t>(std::ranges::count(ago, 0u)));
+    if (!take_array(in.bytes(in.left()), scratch_)) return no("a column does not hold what it says");
+
+    table.address.resize(rows);
+    AddressesBySite by_site(distinct_.size(), reused_->shift);
+    FreedAddresses freed;
+    constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+    struct SizeOfSite {
+      std::uint64_t granted = 0;
+      std::uint32_t list = kUnknown;
+    };
+    std::vector<SizeOfSite> size_of_site(distinct_.size());
+    std::vector<std::uint32_t> list(rows);
+    std::size_t born = 0;
+    std::size_t coded = 0;
+    std::size_t frees = 0;
+    for (const EventKind kind : chunk_.kind) {
+      if (kind == EventKind::alloc) {
+        SizeOfSite& size = size_of_site[index_[born]];  // mostly the same as the last time
+        if (size.list == kUnknown || size.granted != table.granted[born])
+          size = {table.granted[born], freed.list_of(table.granted[born])};
+        list[born] = size.list;
+        if (ago[born] == 0) {
+          table.address[born] = by_site.next(index_[born], scratch_[coded++]);
+        } else if (freed.take(list[born], ago[born], table.address[born])) {
+          by_site.set(index_[born], table.address[born]);
+        } else {
+          return no("an address is said to be one that was freed, and is not");
+        }
+        ++born;
+      } else if (kind == EventKind::free_) {
+        const std::uint64_t row = chunk_.tables.free.alloc[frees++] - chunk_.first_alloc;
+        if (row < born) freed.add(list[row], table.address[row]);
+      }
+    }
+    return true;
   }
 
   bool frees(FreeColumns& table) {
@@ -265,6 +330,7 @@ class Decoder {
   TableHead table_;
   RawTable raw_;
   std::array<std::size_t, 256> count_{};  // events of each kind
+  std::optional<Column> reused_;          // the column of addresses, where frees are needed to read it
   Values scratch_;
   Values index_;
   Values distinct_;

@@ -6,6 +6,7 @@
 #include "trace/chunk.h"
 #include "trace/chunk_layout.h"
 #include "trace/column.h"
+#include "trace/freed_addresses.h"
 #include "trace/values.h"
 
 namespace vramscope::trace {
@@ -33,28 +34,70 @@ std::vector<std::uint32_t> last_of_site(const std::vector<SiteId>& site) {
   return last;
 }
 
-void encode_allocs(const AllocColumns& table, std::span<const Site> sites, Buffer& payload) {
+// For each alloc event: how many frees of blocks of its size ago its address was freed in this chunk; 0 = not lately.
+Values freed_ago(const Chunk& chunk) {
+  const AllocColumns& born = chunk.tables.alloc;
+  FreedAddresses freed;
+  std::vector<std::uint32_t> list;
+  Values ago;
+  std::size_t frees = 0;
+  for (const EventKind kind : chunk.kind) {
+    if (kind == EventKind::alloc) {
+      list.push_back(freed.list_of(born.granted[list.size()]));
+      ago.push_back(freed.find(list.back(), born.address[ago.size()]));
+    } else if (kind == EventKind::free_) {
+      const std::uint64_t row = chunk.tables.free.alloc[frees++] - chunk.first_alloc;
+      if (row < list.size()) freed.add(list[row], born.address[row]);
+    }
+  }
+  return ago;
+}
+
+// Addresses are told by the last one of the same site, or as one that was freed lately, which takes longer to read: where that
+// surprises clearly less often.
+void encode_addresses(const Chunk& chunk, bool thinned, const std::vector<std::uint32_t>& last_of_its_site, Buffer& payload) {
+  const AllocColumns& table = chunk.tables.alloc;
+  std::vector<std::int64_t> moved(table.size());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::uint32_t last = last_of_its_site[i];
+    const std::uint64_t near = last != kFirst ? table.address[last] : i > 0 ? table.address[i - 1] : 0;
+    moved[i] = static_cast<std::int64_t>(table.address[i] - near);
+  }
+  Values ago;
+  if (!thinned) ago = freed_ago(chunk);  // where allocations are left out, ordinals are no row numbers
+  const auto clearly = static_cast<std::ptrdiff_t>(table.size() / 8);
+  const bool reused = std::ranges::count(ago, 1u) > std::ranges::count(moved, 0) + clearly;
+  Buffer data;
+  if (reused) {
+    put_sized_array(data, ago);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < moved.size(); ++i)
+      if (ago[i] == 0) moved[kept++] = moved[i];
+    moved.resize(kept);
+  }
+  const unsigned shift = common_shift(moved);
+  Values coded(moved.size());
+  std::ranges::transform(moved, coded.begin(), [&](std::int64_t difference) { return zigzag(difference >> shift); });
+  put_array(data, coded);
+  put_column(payload, {kAllocAddress, reused ? Transform::reused : Transform::by_site, shift, data});
+}
+
+void encode_allocs(const Chunk& chunk, bool thinned, std::span<const Site> sites, Buffer& payload) {
+  const AllocColumns& table = chunk.tables.alloc;
   const std::size_t rows = table.size();
   put_table(payload, {std::to_underlying(EventKind::alloc), 0, rows, 4});
   Buffer data;
   put_column(payload, encode_dict(kAllocSite, values_of(table.site), data));
 
   const std::vector<std::uint32_t> last = last_of_site(table.site);
-  std::vector<std::int64_t> moved(rows);
+  encode_addresses(chunk, thinned, last, payload);
+
   Values slack_change(rows);
   Values slack(rows);
   for (std::size_t i = 0; i < rows; ++i) {
-    const std::uint64_t near = last[i] != kFirst ? table.address[last[i]] : i > 0 ? table.address[i - 1] : 0;
-    moved[i] = static_cast<std::int64_t>(table.address[i] - near);
     slack[i] = table.granted[i] - sites[std::to_underlying(table.site[i])].requested;
     slack_change[i] = zigzag(static_cast<std::int64_t>(slack[i] - (last[i] != kFirst ? slack[last[i]] : 0)));
   }
-  const unsigned shift = common_shift(moved);
-  Values coded(rows);
-  for (std::size_t i = 0; i < rows; ++i) coded[i] = zigzag(moved[i] >> shift);
-  data.clear();
-  put_array(data, coded);
-  put_column(payload, {kAllocAddress, Transform::by_site, shift, data});
   data.clear();
   put_array(data, slack_change);
   put_column(payload, {kAllocGranted, Transform::over_requested, 0, data});
@@ -122,7 +165,7 @@ void encode_chunk(const Chunk& chunk, std::span<const std::uint64_t> ordinals, s
   for_each_table(chunk.tables, [&]<typename Table>(EventKind kind, const Table& table) {
     if (table.size() == 0) return;
     if constexpr (std::is_same_v<Table, AllocColumns>) {
-      encode_allocs(table, sites, payload);
+      encode_allocs(chunk, !ordinals.empty(), sites, payload);
     } else if constexpr (std::is_same_v<Table, FreeColumns>) {
       encode_frees(chunk, chunk.first_alloc, ordinals, payload);
     } else {

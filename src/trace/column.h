@@ -27,6 +27,7 @@ enum class Transform : std::uint8_t {
   only_unmatched = 6,  // like plain, but only the rows whose back reference is none
   list = 7,            // rows of several values: array of counts, then array of values
   text = 8,            // rows of bytes: array of lengths, then the bytes
+  reused = 9,          // alloc address: how many frees of its size ago it was freed, or 0; then as by_site those with 0
 };
 
 enum class Packing : std::uint8_t { varint = 0, constant = 1, byte = 2, fixed = 3 };

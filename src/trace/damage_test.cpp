@@ -333,6 +333,43 @@ TEST_F(Forged, OrdinalsInAChunkThatIsNotThinned) {
   }
 }
 
+TEST_F(Forged, AddressesThatNobodyFreed) {
+  support::Buffer names;
+  put_table(names, {2, 0, 1, 1});
+  put_column(names, encode_plain(3, Values{2}, data_));
+  put_table(names, {3, 0, 1, 1});
+  put_column(names, encode_plain(2, Values{100}, data_));
+  const auto error = [&](const Values& ago, const Values& moved) {
+    support::Buffer payload = common({1, 2, 1});
+    put_table(payload, {1, 0, 2, 3});
+    put_column(payload, encode_dict(1, Values{0, 0}, data_));
+    support::Buffer address;
+    put_sized_array(address, ago);
+    put_array(address, moved);
+    put_column(payload, {2, Transform::reused, 0, address});
+    support::Buffer granted;
+    put_array(granted, Values{0, 0});
+    put_column(payload, {3, Transform::over_requested, 0, granted});
+    put_table(payload, {2, 0, 1, 1});
+    support::Buffer back;
+    put_array(back, Values{1});
+    put_column(payload, {1, Transform::back_reference, 0, back});
+    support::Buffer file;
+    put_header(file, {kMajor, kMinor, 1});
+    put_block(file, {.type = 1}, names, 1);
+    put_block(file, {.type = 2, .events = 3, .allocs = 2}, payload, 1);
+    set_bytes({reinterpret_cast<const char*>(file.data()), file.size()});
+    const auto chunk = open().chunk(0);
+    return chunk ? "no error" : chunk.error().message;
+  };
+  EXPECT_EQ(error({0, 1}, {512}), "no error");
+  EXPECT_THAT(error({0, 2}, {512}), HasSubstr("said to be one that was freed"));
+  EXPECT_THAT(error({1, 0}, {512}), HasSubstr("said to be one that was freed"));
+  EXPECT_THAT(error({0, std::uint64_t{1} << 63}, {512}), HasSubstr("said to be one that was freed"));
+  EXPECT_THAT(error({0, 1}, {512, 768}), HasSubstr("does not hold what it says"));
+  EXPECT_THAT(error({0, 1, 1}, {512}), HasSubstr("does not hold what it says"));
+}
+
 TEST_F(Forged, LengthsBeyondTheEnd) {
   support::Buffer payload;
   put_table(payload, {0, 0, 1, 1});

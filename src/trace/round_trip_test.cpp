@@ -152,19 +152,30 @@ TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
     }
     std::vector<ThreadId> threads;
     for (std::uint64_t i = 0; i < 5; ++i) threads.push_back(writer.thread({i, {}}));
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> live;  // address, ordinal
+    struct Block {
+      std::uint64_t address, granted, ordinal;
+    };
+    std::vector<Block> live;
+    std::vector<Block> freed;
     std::uint64_t address = 1 << 20;
     for (std::uint64_t i = 0; i < 200000; ++i) {
       const At at{i * 2, i / 3, threads[random() % threads.size()]};
       if (live.size() > 100 && random() % 2 == 0) {
         const std::size_t pick = random() % live.size();
-        EXPECT_EQ(writer.free(at, pool, live[pick].first, 0), live[pick].second);
-        expected.push_back({EventKind::free_, at, {}, live[pick].second});
+        EXPECT_EQ(writer.free(at, pool, live[pick].address, 0), live[pick].ordinal);
+        expected.push_back({EventKind::free_, at, {}, live[pick].ordinal});
+        freed.push_back(live[pick]);
         live[pick] = live.back();
         live.pop_back();
       } else {
-        const Alloc alloc{sites[random() % sites.size()], address += 256 * (random() % 9 + 1), random() % 200000, 0};
-        live.emplace_back(alloc.address, writer.alloc(at, alloc));
+        Alloc alloc{sites[random() % sites.size()], address += 256 * (random() % 9 + 1), random() % 8 * 1000, 0};
+        if (freed.size() > 100 && random() % 3 > 0) {  // handed out again: at once, later, and by chance with another size
+          const auto again = freed.end() - 1 - static_cast<std::ptrdiff_t>(random() % 100);
+          alloc.address = again->address;
+          if (random() % 8 > 0) alloc.granted = again->granted;
+          freed.erase(again);
+        }
+        live.push_back({alloc.address, alloc.granted, writer.alloc(at, alloc)});
         expected.push_back({EventKind::alloc, at, alloc, 0});
       }
       if (i % 70001 == 0) {

@@ -116,6 +116,14 @@ def test_two_readers_agree_on_a_generated_recording(vramscope, build, schema, tm
     assert len(compare(vramscope, schema, path).events) >= 100_000
 
 
+def test_two_readers_agree_on_addresses_that_are_handed_on(vramscope, build, schema, tmp_path):
+    path = tmp_path / "handed_on.vram"
+    subprocess.run([build / "tracegen", "handed_on", path], check=True, stdout=subprocess.DEVNULL)
+    compare(vramscope, schema, path)
+    chunks = [block for block in vram_reader.blocks(path.read_bytes()) if block.type == 2]
+    assert any(table.columns[2].transform == 9 for chunk in chunks for table in vram_reader.tables(chunk.payload) if table.id == 1)
+
+
 def test_both_readers_stop_at_the_same_place_in_a_cut_file(vramscope, schema, tmp_path):
     whole = (TRACES / "v1.0.vram").read_bytes()
     places = [block.offset for block in vram_reader.blocks(whole)]

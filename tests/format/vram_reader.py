@@ -248,7 +248,8 @@ class Trace:
             return
         table = by_id[kind]
         if event["name"] == "alloc":
-            columns = self._allocs(table, ordinals)
+            frees = self._frees(by_id[2], kinds, ordinals, first_alloc)["alloc"] if 2 in by_id else []
+            columns = self._allocs(table, kinds, frees, ordinals, first_alloc)
         elif event["name"] == "free":
             columns = self._frees(table, kinds, ordinals, first_alloc)
         else:
@@ -256,19 +257,41 @@ class Trace:
         for row in zip(*columns.values()):
             yield {"event": event["name"], **dict(zip(columns, row))}
 
-    def _allocs(self, table, ordinals):
+    def _allocs(self, table, kinds, frees, ordinals, first_alloc):
         sites, addresses, granted = [], [], []
         last_address, last_slack, before = {}, {}, 0
-        moved = array(table.columns[2].data, table.rows)
+        column = table.columns[2]
+        if column.transform == 9:
+            cursor = Cursor(column.data)
+            ago = sized_array(cursor, table.rows)
+            moved = iter(array(cursor.rest(), ago.count(0)))
+        else:
+            assert column.transform == 3
+            ago, moved = [0] * table.rows, iter(array(column.data, table.rows))
         slack = array(table.columns[3].data, table.rows)
-        assert table.columns[2].transform == 3 and table.columns[3].transform == 4
-        for (site, _), move, change in zip(table.columns[1].dict_values(table.rows), moved, slack):
-            before = (last_address.get(site, before) + (unzigzag(move) << table.columns[2].shift)) & MASK
+        assert table.columns[3].transform == 4
+        site_of = [site for site, _ in table.columns[1].dict_values(table.rows)]
+        freed = {}  # granted bytes: the last eight addresses of that size, the newest first
+        frees = iter(frees)
+        for kind in kinds:
+            if kind == 2:
+                row = next(frees) - first_alloc
+                if 0 <= row < len(sites):
+                    freed[granted[row]] = [addresses[row], *freed.get(granted[row], [])][:8]
+            if kind != 1:
+                continue
+            row = len(sites)
+            site = site_of[row]
+            last_slack[site] = last_slack.get(site, 0) + unzigzag(slack[row])
+            size = (self.dictionaries["site"][site]["requested"] + last_slack[site]) & MASK
+            if ago[row]:
+                before = freed[size].pop(ago[row] - 1)
+            else:
+                before = (last_address.get(site, before) + (unzigzag(next(moved)) << column.shift)) & MASK
             last_address[site] = before
-            last_slack[site] = last_slack.get(site, 0) + unzigzag(change)
             sites.append(site)
             addresses.append(before)
-            granted.append((self.dictionaries["site"][site]["requested"] + last_slack[site]) & MASK)
+            granted.append(size)
         births = []
         for ordinal in ordinals:
             births.append(self.births.setdefault(ordinal, len(self.births)))

@@ -55,6 +55,23 @@ const std::map<std::string, std::function<void(Maker&)>> kOdd = {
      [](Maker& m) {
        for (int i = 0; i < 1'000'000; ++i) m.alloc({i % 2 == 0 ? "Relu" : "Add", "output", 256});
      }},
+    // Each block takes the place of one that another op freed just before, or a little earlier.
+    {"handed_on",
+     [](Maker& m) {
+       std::vector<vramscope::tracegen::Handle> live;
+       std::uint64_t random = 1;
+       for (int i = 0; i < 20'000; ++i) {
+         random = random * 6364136223846793005u + 1442695040888963407u;
+         const std::uint64_t draw = random >> 33;
+         for (std::uint64_t freed = 0; live.size() > 60 && freed <= draw % 3; ++freed) {
+           std::swap(live[draw % live.size()], live.back());
+           m.free(live.back());
+           live.pop_back();
+         }
+         if (const auto block = m.alloc({"Op" + std::to_string(draw % 11), "output", std::uint64_t{1024} << draw % 3}))
+           live.push_back(*block);
+       }
+     }},
 };
 
 int write_odd(const std::string& name, const char* path) {
