@@ -26,10 +26,12 @@ def peak(batch):
     return [row.peak for row in memory.rows if row.at == "end"][-1]
 
 
-sizes = [16, 32, 64, 128]
+sizes = [32, 64, 128, 256]
 peaks = {size: peak(size) for size in sizes}
-per_example = (peaks[32] - peaks[16]) / 16
+small, next_size = sizes[:2]
+per_example = (peaks[next_size] - peaks[small]) / (next_size - small)
 for size in sizes:
-    guess = peaks[16] + per_example * (size - 16)
-    print(f"batch {size:4d}: peak {peaks[size] / 2**20:7.1f} MiB, predicted from 16 and 32: {guess / 2**20:7.1f} MiB")
-print(f"each example costs {per_example / 1024:.0f} KiB; what does not depend on the batch is {(peaks[16] - 16 * per_example) / 2**20:.1f} MiB")
+    guess = peaks[small] + per_example * (size - small)
+    print(f"batch {size:4d}: peak {peaks[size] / 2**20:7.1f} MiB, predicted from {small} and {next_size}: {guess / 2**20:7.1f} MiB")
+print(f"each example costs {per_example / 1024:.0f} KiB; "
+      f"what does not depend on the batch is {(peaks[small] - small * per_example) / 2**20:.1f} MiB")

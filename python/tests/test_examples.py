@@ -76,7 +76,7 @@ def eager_or_function(out):
 
 
 def batch_size_sweep(out):
-    peak, guess = numbers(out, r"batch  128: peak +([\d.]+) MiB, predicted from 16 and 32: +([\d.]+)")
+    peak, guess = numbers(out, r"batch  256: peak +([\d.]+) MiB, predicted from 32 and 64: +([\d.]+)")
     assert abs(peak - guess) < 0.3 * peak
 
 

@@ -199,6 +199,12 @@ void claim_pool(Control& control, const PoolKey& key) {
   slot.level = key.level;
   slot.memory = key.memory;
   slot.framework = key.framework;
+  constexpr auto relaxed = std::memory_order_relaxed;
+  slot.flags.store(key.flags, relaxed);
+  slot.limit_bytes.store(key.limit_bytes, relaxed);
+  // Counted as live, so that the running total is the allocator's.
+  for (auto* bytes : {&slot.before_bytes, &slot.live_bytes, &slot.peak_bytes, &slot.window_peak})
+    bytes->store(key.before_bytes, relaxed);
   slot.key.store(key.key, std::memory_order_release);
   control.header->pool_count.store(index + 1, std::memory_order_release);
 }

@@ -32,6 +32,10 @@ struct PoolKey {
   Level level;
   Memory memory;
   Framework framework;
+  // What else is so from the start. Only the thread that creates the pool is asked: another may have used it since by then.
+  std::uint32_t flags = 0;         // spool::PoolFlags
+  std::uint64_t limit_bytes = 0;   // 0 = unknown
+  std::uint64_t before_bytes = 0;  // live already: late attach, or a forked child
 };
 inline constexpr std::uint8_t kNoPool = 255;
 // Finds or creates. kNoPool when nothing is recorded or the table is full.

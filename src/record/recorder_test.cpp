@@ -166,6 +166,27 @@ TEST_F(RecorderTest, TotalsAndRecordsAgree) {
   EXPECT_EQ(allocs, 3);
 }
 
+// Two threads come to a new pool at once and ask its allocator what is in use: the slower one is told what the faster one
+// allocated.
+TEST_F(RecorderTest, OnlyWhoCreatesAPoolSaysWhatWasInUseBefore) {
+  EXPECT_EQ(run([] {
+              PoolKey key{1234, "pool", 0, Level::tensor, Memory::device, Framework::none, spool::kPoolOrderExact, 4096, 100};
+              allocate(pool(key), 0x1000, 512);
+              key.before_bytes = 612;
+              key.flags |= spool::kPoolSeenLate;
+              allocate(pool(key), 0x2000, 1024);
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  const auto& totals = found[0].header().pools[0];
+  EXPECT_EQ(totals.before_bytes.load(), 100u);
+  EXPECT_EQ(totals.live_bytes.load(), 100u + 512 + 1024);
+  EXPECT_EQ(totals.peak_bytes.load(), 100u + 512 + 1024);
+  EXPECT_EQ(totals.limit_bytes.load(), 4096u);
+  EXPECT_EQ(totals.flags.load(), spool::kPoolOrderExact);
+}
+
 TEST_F(RecorderTest, EightThreadsNumberTheirEventsWithoutGapOrRepeat) {
   constexpr std::size_t kThreads = 8, kEach = 20'000;
   EXPECT_EQ(run([] {

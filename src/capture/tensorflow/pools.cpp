@@ -69,23 +69,20 @@ __attribute__((noinline, cold)) std::uint8_t make_pool(const Library& real, void
   }
   const StatsPrefix stats = ask_stats(real, allocator);
   const std::int32_t device = device_of(name);
-  const std::uint8_t pool = record::pool({reinterpret_cast<std::uint64_t>(allocator), name, device, record::Level::tensor,
-                                          memory_of(real, allocator, device >= 0), record::Framework::tensorflow});
-  spool::Pool* totals = record::pool_totals(pool);
-  if (totals == nullptr) return pool;
-  remember(allocator);
-  totals->flags.fetch_or(spool::kPoolOrderExact | spool::kPoolAttributed, std::memory_order_relaxed);
+  record::PoolKey key{reinterpret_cast<std::uint64_t>(allocator),
+                      name,
+                      device,
+                      record::Level::tensor,
+                      memory_of(real, allocator, device >= 0),
+                      record::Framework::tensorflow,
+                      spool::kPoolOrderExact | spool::kPoolAttributed};
+  if (stats.has_limit && stats.limit > 0) key.limit_bytes = static_cast<std::uint64_t>(stats.limit);
   if (stats.in_use > 0) {
-    // In use before we came (late attach, or a forked child): counted as such, so that the running total is the allocator's.
-    const auto before = static_cast<std::uint64_t>(stats.in_use);
-    totals->before_bytes.store(before, std::memory_order_relaxed);
-    totals->live_bytes.fetch_add(before, std::memory_order_relaxed);
-    totals->peak_bytes.store(before, std::memory_order_relaxed);
-    totals->window_peak.store(before, std::memory_order_relaxed);
-    totals->flags.fetch_or(spool::kPoolSeenLate, std::memory_order_relaxed);
+    key.before_bytes = static_cast<std::uint64_t>(stats.in_use);
+    key.flags |= spool::kPoolSeenLate;
   }
-  if (stats.has_limit && stats.limit > 0)
-    totals->limit_bytes.store(static_cast<std::uint64_t>(stats.limit), std::memory_order_relaxed);
+  const std::uint8_t pool = record::pool(key);
+  if (pool != record::kNoPool) remember(allocator);
   return pool;
 }
 

@@ -60,12 +60,9 @@ __attribute__((noinline)) std::uint8_t make_pool(const Device& device) {
   const char* const kind = device.type == kCpu ? "cpu" : device.type == kCuda ? "cuda" : device.type == kHip ? "hip" : "device";
   name.add("pytorch_").add(kind);
   if (!device.is_host()) name.add("_").add(device.index);
-  const std::uint8_t pool =
-      record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
-                    device.is_host() ? record::Memory::host : record::Memory::device, record::Framework::pytorch});
-  spool::Pool* const totals = record::pool_totals(pool);
-  if (totals != nullptr && !device.is_host()) totals->flags.fetch_or(spool::kPoolOrderExact, std::memory_order_relaxed);
-  return pool;
+  return record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
+                       device.is_host() ? record::Memory::host : record::Memory::device, record::Framework::pytorch,
+                       device.is_host() ? 0u : spool::kPoolOrderExact});
 }
 
 std::uint8_t pool_of(const Device& device) {
