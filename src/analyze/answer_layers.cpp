@@ -34,6 +34,22 @@ OwnPeaks own_peaks(const Store& store, const Grouper& grouper, Moment from, Mome
   return out;
 }
 
+// Layers in the order in which a step makes their activations. Other blocks say less: an executor starts constants and updates of
+// any layer as soon as a thread is free. Layers without an activation come where they were first seen.
+std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment from, Moment to) {
+  std::map<std::uint32_t, std::uint64_t> seen, active;
+  auto start = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
+  for (std::size_t a = start; a < store.allocs() && store.birth[a] < to; ++a) {
+    const std::uint32_t layer = store.note_of(a).layer();
+    if (shown(store.note_of(a).category()) == Shown::activations)
+      active.try_emplace(layer, a);
+    else
+      seen.try_emplace(layer, a);
+  }
+  active.merge(seen);
+  return active;
+}
+
 }  // namespace
 
 Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::string_view where) const {
@@ -48,7 +64,6 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   Layers out;
   out.at = *at;
   std::map<std::uint32_t, LayerRow> rows;
-  std::map<std::uint32_t, std::uint64_t> first;  // when a layer was first seen: model order
   for_each_live(store, *at, [&](std::uint32_t alloc) {
     if (grouper.of(alloc) == kOut) return;
     std::uint32_t layer = store.note_of(alloc).layer();
@@ -90,9 +105,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   OwnPeaks own = own_peaks(store, grouper, from, to);
   for (const Kind& kind : store.kinds)
     if (kind.layer != 0 && kind.layer < own.peak.size() && own.peak[kind.layer] > 0) rows[kind.layer];
-  auto start = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
-  for (std::size_t a = start; a < store.allocs() && store.birth[a] < to && first.size() < rows.size(); ++a)
-    first.try_emplace(store.note_of(a).layer(), a);
+  auto first = model_order(store, from, state_->steady.has ? store.steps[state_->steady.first].end : to);
   std::string largest;
   Bytes most = 0, total = 0;
   for (auto& [layer, row] : rows) {

@@ -38,6 +38,14 @@ std::string cross_check(const Store& store, const std::vector<Place>& places, co
   return out;
 }
 
+// The lowest peak among the steady steps of the main place.
+Bytes lowest_steady(const Engine::State& s) {
+  Bytes low = ~Bytes{0};
+  for (std::size_t i = s.steady.first; s.steady.has && i <= s.steady.last && i < s.measures.size(); ++i)
+    if (s.store.steps[i].kind == s.store.steps[s.steady.first].kind) low = std::min(low, s.measures[i].peak);
+  return low;
+}
+
 std::string sentence_of(const Engine::State& s) {
   if (s.main < 0) return "No allocation was recorded.";
   const Place& p = s.places[static_cast<std::size_t>(s.main)];
@@ -53,6 +61,10 @@ std::string sentence_of(const Engine::State& s) {
     return fmt::format("Training needs {}{} on {}. The {} peak was {}{}{}.", at_least, format_size(p.steady_peak), p.name,
                        format_size(p.peak), what, when, pool);
   }
+  Bytes low = lowest_steady(s);
+  if (low < p.peak - p.peak / 20)
+    return fmt::format("Training needs {}{} on {}; its steady steps peak at {} to {}{}.", at_least, format_size(p.peak), p.name,
+                       format_size(low), format_size(p.peak), pool);
   return fmt::format("Training needs {}{} on {}, in every steady step{}.", at_least, format_size(p.peak), p.name, pool);
 }
 

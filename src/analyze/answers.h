@@ -290,7 +290,7 @@ struct LayerRow {
 struct Layers {
   std::string sentence;
   Moment at = 0;
-  std::vector<LayerRow> rows;  // model order (first seen)
+  std::vector<LayerRow> rows;  // model order: as a step makes their activations
 };
 
 struct LeakRow {

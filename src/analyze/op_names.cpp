@@ -50,6 +50,19 @@ bool is_wrapper(std::string_view part) {
          part.starts_with("xla_");
 }
 
+// TensorFlow names an argument of an op after it where the argument is a constant: "Reshape/shape", "range/_0__cf__0". The op is
+// no layer then.
+bool is_argument(std::string_view op, std::string_view part) {
+  constexpr std::array<std::string_view, 16> kNames = {"shape",     "axis",     "begin", "end",      "size",  "strides",
+                                                       "start",     "limit",    "delta", "perm",     "depth", "dim",
+                                                       "multiples", "paddings", "stack", "split_dim"};
+  constexpr std::array<std::string_view, 6> kOps = {"range", "strided_slice", "transpose", "concat", "split", "one_hot"};
+  if (op.empty()) return false;
+  const bool named_as_op =
+      std::isupper(static_cast<unsigned char>(op.front())) != 0 || std::ranges::find(kOps, without_number(op)) != kOps.end();
+  return named_as_op && (std::ranges::find(kNames, without_number(part)) != kNames.end() || has(part, "__cf__"));
+}
+
 bool is_optimizer(std::string_view part) {
   constexpr std::array<std::string_view, 16> kNames = {"adam",     "adamw",     "sgd",   "rmsprop",   "adagrad",
                                                        "adadelta", "adamax",    "nadam", "ftrl",      "lion",
@@ -137,6 +150,7 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
     if (parts.empty() && is_wrapper(part) && slash < op.size()) continue;
     parts.push_back(part);
   }
+  if (parts.size() >= 2 && is_argument(parts[parts.size() - 2], parts.back())) parts.pop_back();
   std::string_view type = parts.back();
   if (optimizer || is_update_op(type))
     out.stage = Stage::optimizer;
@@ -146,7 +160,9 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
     out.stage = Stage::input;
   else if (framework == trace::Framework::tensorflow && parts.size() >= 2)
     out.stage = Stage::forward;
-  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input) out.layer = parts.front();
+  // What an optimizer of graphs folds into a constant has a scope of its own, with the op's old name inside.
+  const bool folded = parts.front() == "ConstantFolding";
+  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !folded) out.layer = parts.front();
 
   bool scratch = region == "temp" || (region.empty() && framework == trace::Framework::tensorflow);
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))

@@ -162,15 +162,12 @@ Result<Peak> EngineService::peak(const PeakParams& params) {
   out.more_blocks = rows->rest_count;
   out.more_bytes = static_cast<double>(rows->rest_bytes);
 
-  const std::string what = wanted == "steady" ? "at the steady peak"
-                           : wanted == "peak" ? "at the peak"
-                           : wanted == "end"  ? "at the end"
-                                              : "at this instant";
   const analyze::Group* layer = nullptr;
   if (holders)
     for (const analyze::Group& group : holders->groups)
       if (layer == nullptr && !group.keys.empty() && !group.keys[0].empty()) layer = &group;
-  out.sentence = fmt::format("{} {} live {}", size_text(rows->total), params.filter.empty() ? "are" : "of the filter are", what);
+  out.sentence = fmt::format("{} {} live {}", size_text(rows->total), params.filter.empty() ? "are" : "of the filter are",
+                             instant_words(wanted));
   if (layer != nullptr) out.sentence += fmt::format(", {} of it in {}", size_text(layer->bytes), layer->keys[0]);
   if (layer == nullptr && !out.rows.empty())
     out.sentence += fmt::format(", {} of it {}", size_text(rows->groups[0].bytes), out.rows[0].category);

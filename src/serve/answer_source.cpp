@@ -65,6 +65,19 @@ std::map<std::string, std::string> full_paths(const analyze::Engine& engine, con
   return out;
 }
 
+// The line that holds the most.
+std::string sentence_of(const std::map<std::string, std::map<std::uint64_t, SourceLine>>& files, analyze::Bytes total,
+                        std::string_view at) {
+  std::string where;
+  double most = 0;
+  for (const auto& [path, lines] : files)
+    for (const auto& [number, line] : lines)
+      if (line.bytes > most) most = line.bytes, where = fmt::format("{}:{}", path.substr(path.rfind('/') + 1), number);
+  if (where.empty()) return "No line of source is known for what is live here.";
+  return fmt::format("{} holds the most: {} of the {} that are live {}.", where, size_text(static_cast<analyze::Bytes>(most)),
+                     size_text(total), instant_words(at));
+}
+
 }  // namespace
 
 Result<Source> EngineService::source(const SourceParams& params) {
@@ -98,10 +111,9 @@ Result<Source> EngineService::source(const SourceParams& params) {
   }
   std::sort(out.files.begin(), out.files.end(), [](const SourceFile& a, const SourceFile& b) { return a.bytes > b.bytes; });
   if (out.files.size() > kMostFiles) out.files.resize(kMostFiles);
-  out.sentence = files.empty() ? "No line of source is known for what is live here."
-                               : fmt::format("{} of {} are held by lines of {}.", size_text(static_cast<analyze::Bytes>(known)),
-                                             size_text(live->total), plural(files.size(), "file", "files"));
-  out.note = fmt::format("At {:.6f} s. The line of a graph op is where it was built.", out.t / 1e6);
+  out.sentence = sentence_of(files, live->total, at);
+  out.note = fmt::format("At {:.6f} s. Lines of {} hold {}. The line of a graph op is where it was built.", out.t / 1e6,
+                         plural(files.size(), "file", "files"), size_text(static_cast<analyze::Bytes>(known)));
   if (out.files.empty()) return out;
   // A request may name the file by its last parts.
   std::string wanted = params.file.empty() ? out.files[0].path : params.file;

@@ -61,6 +61,12 @@ std::string usable_instant(const analyze::Engine& engine, std::string_view at) {
   return std::string(at);
 }
 
+std::string_view instant_words(std::string_view at) {
+  if (at == "steady") return "at the steady peak";
+  if (at == "peak") return "at the peak";
+  return at == "end" ? "at the end" : "at this instant";
+}
+
 std::string setting(const analyze::Overview& overview, std::string_view key) {
   for (const auto& [name, value] : overview.settings)
     if (name == key) return value;

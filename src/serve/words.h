@@ -26,6 +26,8 @@ const analyze::Place* main_place(const analyze::Engine& engine);
 const analyze::Step* step_at(const analyze::Steps& steps, std::uint64_t time_us);
 // The instant that "steady" means where there is no steady state: the peak.
 std::string usable_instant(const analyze::Engine& engine, std::string_view at);
+// "at the steady peak", of an instant as usable_instant() gives it.
+std::string_view instant_words(std::string_view at);
 
 std::string setting(const analyze::Overview& overview, std::string_view key);
 BlockRow row_of(const analyze::Block& block, std::uint64_t now_us, analyze::Bytes total);

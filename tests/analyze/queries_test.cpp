@@ -55,6 +55,23 @@ TEST_P(Queries, PeakIsTheTruth) {
   EXPECT_EQ(replay_->total(place.peak_at), truth_.peak);
 }
 
+TEST_P(Queries, TheSentenceSaysWhetherStepsAreAlike) {
+  const Steps steps = engine_->steps();
+  ASSERT_TRUE(steps.has_steady);
+  Bytes low = ~Bytes{0}, high = 0;
+  for (std::size_t i = steps.steady_first; i <= steps.steady_last; ++i) {
+    low = std::min(low, steps.steps[i].peak);
+    high = std::max(high, steps.steps[i].peak);
+  }
+  const std::string sentence = engine_->overview().sentence;
+  if (low < high - high / 20) {
+    EXPECT_EQ(sentence.find("in every steady step"), std::string::npos) << sentence << " from " << low << " to " << high;
+  }
+  if (std::string(GetParam()) == "shapes") {
+    EXPECT_NE(sentence.find("its steady steps peak at"), std::string::npos) << sentence;
+  }
+}
+
 TEST_P(Queries, LiveSetAtRandomMoments) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 40; ++i) {

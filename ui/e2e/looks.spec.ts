@@ -41,10 +41,52 @@ test("every picture is in the guide", () => {
 });
 
 test("a narrow window loses nothing", async ({ open, page }) => {
-  await page.setViewportSize({ width: 600, height: 900 });
-  for (const view of ["overview", "timeline", "peak", "map", "layers", "steps", "leaks?trace=1", "oom?trace=2", "source", "diff?with=1", "start"]) {
-    await open(view);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBeLessThanOrEqual(600);
-    await page.screenshot({ path: path.join(PICTURES, `${view.replace(/\?.*/, "")}-narrow.png`) });
+  for (const width of [600, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const view of ["overview", "timeline", "peak", "map", "layers", "steps", "leaks?trace=1", "oom?trace=2", "source", "diff?with=1", "start"]) {
+      await open(view);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBeLessThanOrEqual(width);
+      await page.screenshot({ path: path.join(PICTURES, `${view.replace(/\?.*/, "")}-${width === 600 ? "narrow" : "phone"}.png`) });
+    }
+  }
+});
+
+test("on a phone the ledger still names its parts, and the legend of the pool map lies above the map", async ({ open, page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open("overview");
+  const categories = page.locator("[data-ledger=Categories]");
+  for (const name of ["activations", "gradients"]) await expect(categories.getByText(name).first()).toBeVisible();
+  await open("map?at=peak");
+  const map = page.getByRole("img", { name: /regions/ });
+  const legend = page.locator(".legend").filter({ hasText: "free" });
+  const [above, below] = [(await legend.boundingBox())!, (await map.boundingBox())!];
+  expect(above.y + above.height).toBeLessThanOrEqual(below.y);
+});
+
+test("text on a canvas has the page's font and stays inside, from the first picture on and in every later one", async ({ page, served }) => {
+  // Every text that is drawn, and where: what lies outside its canvas is never seen.
+  await page.addInitScript(() => {
+    const outside: string[] = [];
+    Object.assign(globalThis, { outside });
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number) {
+      const wide = this.measureText(text).width;
+      const left = this.textAlign === "right" ? x - wide : this.textAlign === "center" ? x - wide / 2 : x;
+      const [w, h] = [this.canvas.width / devicePixelRatio, this.canvas.height / devicePixelRatio];
+      if (left < -2 || left + wide > w + 2 || y < 0 || y > h + 1) outside.push(`${text} at ${Math.round(left)}, ${Math.round(y)} of ${w} x ${h}`);
+      draw.call(this, text, x, y);
+    };
+  });
+  for (const view of ["overview", "steps", "timeline", "peak", "peak?mode=tree", "leaks?trace=1", "map?at=peak"]) {
+    await visit(page, served, view);
+    await page.evaluate(() => document.fonts.ready);
+    const pictures = () => page.locator("main canvas").evaluateAll((all) => all.map((canvas) => (canvas as HTMLCanvasElement).toDataURL()).join());
+    const first = await pictures();
+    const theme = page.getByRole("button", { name: "Light or dark" });
+    await theme.click(); // all fonts are there by now: what is drawn anew is right
+    await expect.poll(pictures, view).not.toBe(first);
+    await theme.click();
+    await expect.poll(pictures, view).toBe(first);
+    expect(await page.evaluate(() => (globalThis as unknown as { outside: string[] }).outside), view).toEqual([]);
   }
 });

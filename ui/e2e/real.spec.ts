@@ -64,7 +64,10 @@ test("layers: names as in model.summary(), with their bytes", async ({ page, rea
   const layers = json("layers", trace("graph"), "--at", "steady") as { rows: Layer[]; sentence: string };
   await expect(page.locator("[data-sentence]")).toHaveText(layers.sentence);
   const names = await columnText(page, "Layers", "Layer");
-  for (const name of ["conv2d", "conv2d_1", "batch_normalization", "max_pooling2d", "dense_1"]) expect(names).toContain(name);
+  // In the order of the model, and nothing that is no layer of it.
+  const model = ["conv2d", "batch_normalization", "conv2d_1", "max_pooling2d", "conv2d_2", "global_average_pooling2d", "dense", "dense_1"];
+  expect(names.filter((name) => model.includes(name))).toEqual(model);
+  expect(names.filter((name) => !model.includes(name)).sort()).toEqual(["compile_loss", "input", "outside any layer"]);
   expect(names.map((name) => (name === "outside any layer" ? "" : name))).toEqual(layers.rows.map((row) => row.name));
   expect(await columnBytes(page, "Layers", "At this instant")).toEqual(layers.rows.map((row) => row.total));
   expect(await columnBytes(page, "Layers", "Own maximum")).toEqual(layers.rows.map((row) => row.own_peak));
@@ -113,6 +116,8 @@ test("source: the bytes beside the lines are those of peak --by line", async ({ 
   const ours = lines.groups.filter((group) => /^train\.py:\d+$/.test(group.keys[0] ?? ""));
   expect(ours.length).toBeGreaterThan(3);
   for (const group of ours) await expect(page.locator(`[data-line="${group.keys[0]!.split(":")[1]}"]`)).toHaveAttribute("data-bytes", String(group.bytes));
+  const most = ours.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+  await expect(page.locator("[data-sentence]")).toHaveText(new RegExp(`^${most.keys[0]!.replace(".", "\\.")} holds the most: .* at the steady peak\\.$`));
   const conv = page.locator("main tr", { hasText: "keras.layers.Conv2D(32, 3" }).first();
   await expect(conv).toHaveAttribute("data-bytes", /\d+/);
 });

@@ -46,6 +46,13 @@ test("shows the figures of the command line", async ({ page }) => {
   expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(peak.total);
 });
 
+test("of one run offers no controls of a diff, but says how to get one", async ({ page }) => {
+  await page.goto(`${REPORT}#diff`);
+  await settled(page);
+  await expect(page.locator("[data-note]")).toContainText("There is one run here");
+  await expect(page.locator("main select, main button")).toHaveCount(0);
+});
+
 test("is readable by everybody", async ({ page }) => {
   await page.goto(REPORT);
   await settled(page);

@@ -4,7 +4,7 @@ import "./app.css";
 import { Client, type Transport } from "./rpc/client";
 import { EmbeddedTransport } from "./rpc/embedded";
 import { HttpTransport } from "./rpc/http";
-import { app, watchTheme } from "./state/app.svelte";
+import { app, watchFonts, watchTheme } from "./state/app.svelte";
 import { follow } from "./state/live";
 import { PROTOCOL } from "./gen/rpc";
 
@@ -25,6 +25,7 @@ function dropToken(): void {
 
 async function start(): Promise<void> {
   watchTheme();
+  watchFonts();
   app.readAddress();
   mount(App, { target: document.getElementById("app") as HTMLElement }); // the frame is there at once, the data when it is unpacked
   try {

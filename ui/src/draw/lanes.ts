@@ -131,7 +131,8 @@ function live(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
   gutter(ctx, tokens, lane, "Live blocks", d.unit.name);
   const { top, step } = byteScale(d.top, d.unit.bytes, Math.max(2, Math.min(6, lane.height / 70)));
   const room = top * 1.06;
-  const y = (bytes: number) => lane.y + 8 + (1 - bytes / room) * (lane.height - 9);
+  const head = Math.max(8, 26 - 0.06 * lane.height); // in a low lane the highest figure would lie on the name
+  const y = (bytes: number) => lane.y + head + (1 - bytes / room) * (lane.height - 1 - head);
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   for (let value = 0; value <= top; value += step) {

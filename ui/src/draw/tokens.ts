@@ -53,17 +53,46 @@ function viridis(share: number): string {
   return `rgb(${a.map((v, i) => Math.round(v + (b[i]! - v) * part)).join(" ")})`;
 }
 
-/** #14181F or white, whichever contrasts more with the fill. */
-export function inkOn(fill: string): string {
-  const m = fill.match(/^#(..)(..)(..)$/);
-  if (!m) return "#14181f";
-  const part = (hex: string) => {
-    const v = parseInt(hex, 16) / 255;
-    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+/** Red, green and blue of what tokens give: #rrggbb, #rgb (as the build shortens it), rgb(r g b) or hsl(h s% l%). */
+function channels(colour: string): [number, number, number] {
+  if (/^#...$/.test(colour)) return channels(colour.replace(/[^#]/g, "$&$&"));
+  const hex = colour.match(/^#(..)(..)(..)$/);
+  if (hex) return [1, 2, 3].map((i) => parseInt(hex[i]!, 16)) as [number, number, number];
+  const [a = 0, b = 0, c = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  if (!colour.startsWith("hsl")) return [a, b, c];
+  const part = (n: number) => {
+    const k = (n + a / 30) % 12;
+    return 255 * (c / 100 - (b / 100) * Math.min(c / 100, 1 - c / 100) * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
   };
-  const light = 0.2126 * part(m[1]!) + 0.7152 * part(m[2]!) + 0.0722 * part(m[3]!);
-  return (light + 0.05) / 0.06 > 1.05 / (light + 0.05) ? "#14181f" : "#ffffff";
+  return [part(0), part(8), part(4)];
 }
+
+function luminance(colour: string): number {
+  const [r, g, b] = channels(colour).map((value) => {
+    const v = value / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** As WCAG counts it: 4.5 is enough for small text. */
+export function contrast(a: string, b: string): number {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number];
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** The colour that `fill` has when it is drawn over `below` with this opacity. */
+export function over(fill: string, below: string, opacity: number): string {
+  const ground = channels(below);
+  return `rgb(${channels(fill).map((v, i) => Math.round(v * opacity + ground[i]! * (1 - opacity))).join(" ")})`;
+}
+
+/** #14181F or white, whichever contrasts more with the fill. */
+export const inkOn = (fill: string): string => (contrast("#14181f", fill) > contrast("#ffffff", fill) ? "#14181f" : "#ffffff");
+
+/** How strong a cell of the peak is drawn: deeper is closer to the surface, the hue stays the category's. On some shades between a dark surface
+ * and its fills no ink can be read; these leave them out. */
+export const strength = (depth: number, dark: boolean): number => (dark ? [1, 0.72, 0.52, 0.34] : [1, 0.8, 0.6, 0.4])[Math.min(3, depth)]!;
 
 const hatches = new Map<string, CanvasPattern>();
 /** Diagonal lines, at an even pitch whatever the pixel ratio. */

@@ -19,6 +19,8 @@ class App {
   /** False while the user looks at an older place of a live run. */
   following = $state(true);
   notice = $state("");
+  /** Grows when fonts have come: text on a canvas does not change by itself. */
+  fonts = $state(0);
 
   get info() {
     return this.hello?.traces[this.place.trace] ?? null;
@@ -69,4 +71,8 @@ export function watchTheme(): void {
   let before: Theme = app.theme;
   addEventListener("beforeprint", () => { before = app.theme; app.setTheme("light"); });
   addEventListener("afterprint", () => app.setTheme(before));
+}
+
+export function watchFonts(): void {
+  document.fonts.addEventListener("loadingdone", () => { app.fonts++; });
 }
