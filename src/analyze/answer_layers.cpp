@@ -35,14 +35,18 @@ OwnPeaks own_peaks(const Store& store, const Grouper& grouper, Moment from, Mome
 }
 
 // Layers in the order in which a step makes their activations. Other blocks say less: an executor starts constants and updates of
-// any layer as soon as a thread is free. Layers without an activation come where they were first seen.
+// any layer as soon as a thread is free. What brings the inputs comes before the model; layers without an activation come where
+// they were first seen.
 std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment from, Moment to) {
   std::map<std::uint32_t, std::uint64_t> seen, active;
   auto start = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
   for (std::size_t a = start; a < store.allocs() && store.birth[a] < to; ++a) {
     const std::uint32_t layer = store.note_of(a).layer();
-    if (shown(store.note_of(a).category()) == Shown::activations)
+    const Shown category = shown(store.note_of(a).category());
+    if (category == Shown::activations)
       active.try_emplace(layer, a);
+    else if (category == Shown::inputs)
+      active.try_emplace(layer, 0);
     else
       seen.try_emplace(layer, a);
   }

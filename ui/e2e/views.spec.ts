@@ -164,3 +164,15 @@ test("groupings of the timeline add up to the same total", async ({ open, page }
     await expect(page.locator("main [role=alert]")).toHaveCount(0);
   }
 });
+
+test("the legend of the pool map is that of its colours", async ({ open, page }) => {
+  const legend = page.locator(".legend");
+  await open("map?at=peak");
+  await expect(legend).toContainText("parameters");
+  await page.getByRole("button", { name: "Age", exact: true }).click();
+  await expect(legend).toContainText("oldest");
+  await expect(legend).not.toContainText("parameters");
+  await page.getByRole("button", { name: "Layer", exact: true }).click();
+  await expect(legend).toContainText("one shade for each layer and op");
+  await expect(legend).not.toContainText("oldest");
+});

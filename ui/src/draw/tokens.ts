@@ -40,12 +40,13 @@ export function readTokens(): Tokens {
       const share = count > 1 ? index / (count - 1) : 0;
       return dark ? `hsl(205 45% ${62 - 38 * share}%)` : `hsl(205 48% ${38 + 48 * share}%)`;
     },
-    age: viridis,
+    age: ageShade,
   };
 }
 
 const VIRIDIS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-function viridis(share: number): string {
+/** From 0, new, to 1, the oldest: viridis. */
+export function ageShade(share: number): string {
   const x = Math.min(Math.max(share, 0), 0.9999) * 4;
   const a = VIRIDIS[Math.floor(x)]!;
   const b = VIRIDIS[Math.floor(x) + 1]!;
