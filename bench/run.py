@@ -4,7 +4,8 @@
     bench/run.py [--only NAME]... [--json FILE]
 
 Each module in bench/measure/ has `NAMES`, the budgets it measures, and `measure(tree)`, which returns {name: Measured}. Numbers that
-depend on the clock are differences or ratios of runs that took turns, so that a busy machine disturbs both sides alike.
+depend on the clock are differences or ratios of runs that took turns, so that a busy machine disturbs both sides alike; "unclear" means
+that the budget lies inside the 95 % interval of the measurement.
 """
 import argparse
 import importlib
@@ -37,9 +38,8 @@ def table(results, budgets):
     rows = [("measured", "budget", "", "what")]
     for name, measured in results.items():
         budget = budgets[name]
-        state = "EXCEEDED" if measured.exceeds(budget["budget"]) else "ok"
-        rows.append((f"{measured} {budget['unit']}".strip(), f"{budget['budget']:g} {budget['unit']}".strip(), state,
-                     f"{budget['what']} ({name})"))
+        rows.append((f"{measured} {budget['unit']}".strip(), f"{budget['budget']:g} {budget['unit']}".strip(),
+                     measured.verdict(budget["budget"]), f"{budget['what']} ({name})"))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         print(f"  {row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}")
@@ -71,7 +71,7 @@ def main():
         print(f"  {name}: nothing measures it")
     if args.json:
         args.json.write_text(json.dumps({name: measured.value for name, measured in results.items()}, indent=2) + "\n")
-    exceeded = [name for name, measured in results.items() if measured.exceeds(budgets[name]["budget"])]
+    exceeded = [name for name, measured in results.items() if measured.verdict(budgets[name]["budget"]) == "EXCEEDED"]
     return 1 if exceeded or unmeasured else 0
 
 

@@ -12,6 +12,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", ROOT / "build"))
 CACHE = ROOT / ".cache/tidy"
+# The recorder's hot path is compiled with these. clang does not know the one, and its headers do not compile with the other.
+ONLY_GCC = re.compile(r" -m(?:memset-strategy=\S+|general-regs-only)(?= )")
 
 
 def changed_files():
@@ -42,10 +45,9 @@ def tidy(entry, headers):
     mark = CACHE / hashlib.sha256(headers + entry["command"].encode() + path.read_bytes()).hexdigest()
     if mark.exists():
         return True, ""
-    done = subprocess.run(["clang-tidy-19", "--quiet", f"-p={BUILD}", "--warnings-as-errors=*",
+    done = subprocess.run(["clang-tidy-19", "--quiet", f"-p={CACHE}", "--warnings-as-errors=*",
                            "--extra-arg=-Wno-unknown-warning-option", str(path)], capture_output=True, text=True)
     if done.returncode == 0:
-        CACHE.mkdir(parents=True, exist_ok=True)
         mark.touch()
     return done.returncode == 0, done.stdout + (done.stderr if done.returncode else "")
 
@@ -57,7 +59,9 @@ def main():
     parser.add_argument("files", nargs="*", type=Path)
     args = parser.parse_args()
 
-    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    entries = json.loads(ONLY_GCC.sub("", (BUILD / "compile_commands.json").read_text()))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / "compile_commands.json").write_text(json.dumps(entries))
     entries = {e["file"]: e for e in entries if Path(e["file"]).is_relative_to(ROOT) and not Path(e["file"]).is_relative_to(BUILD)}
     wanted = {path.resolve() for path in args.files} or (changed_files() if args.changed else None)
     chosen = [e for name, e in sorted(entries.items()) if wanted is None or Path(name) in wanted]

@@ -12,13 +12,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @dataclass
 class Measured:
-    """A number. With a confidence interval, a budget counts as exceeded only if all of the interval lies above it."""
+    """A number, perhaps with a confidence interval: a budget holds if all of it lies below, is exceeded if all of it lies above."""
     value: float
     low: float | None = None
     high: float | None = None
 
-    def exceeds(self, budget):
-        return (self.value if self.low is None else self.low) > budget
+    def verdict(self, budget):
+        low, high = (self.value, self.value) if self.low is None else (self.low, self.high)
+        return "EXCEEDED" if low > budget else "ok" if high <= budget else "unclear"
 
     def __str__(self):
         text = f"{self.value:.2f}" if self.value < 100 else f"{self.value:.0f}"

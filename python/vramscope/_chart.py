@@ -53,7 +53,7 @@ def lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_nam
     for index, one in enumerate(series.values()):
         path = " ".join(f"{place(x):.1f},{canvas.y(y):.1f}" for x, y in one)
         canvas.parts.append(f'<polyline points="{path}" fill="none" stroke="{_COLORS[index % len(_COLORS)]}" stroke-width="1.8"/>')
-    canvas.parts.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 20}" text-anchor="end" font-size="11">{escape(x_name)} {low + span:g}</text>')
+    canvas.parts.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 20}" text-anchor="end" font-size="11">{escape(x_name)} {low + span:.4g}</text>')
     canvas.legend(list(series))
     return canvas.svg()
 

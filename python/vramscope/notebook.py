@@ -77,7 +77,7 @@ class live:
 
 def answer_html(trace: Trace) -> str:
     """The summary as rich output."""
-    return f"<pre style='line-height:1.3'>{html.escape(trace.text('summary'))}</pre>"
+    return f"<pre style='line-height:1.3;white-space:pre-wrap'>{html.escape(trace.text('summary'))}</pre>"
 
 
 class _Parser(argparse.ArgumentParser):

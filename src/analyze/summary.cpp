@@ -264,7 +264,7 @@ class Pass {
     row.ooms = std::max(row.ooms, totals.ooms);
     row.before_bytes = totals.before;
     row.order_exact = totals.order_exact;
-    if (detail_missing) row.end_bytes = totals.live;
+    if (detail_missing || totals.before > 0) row.end_bytes = totals.live;
     // Frees in an unreadable chunk never happen for the events that are left; the recorder's own totals know better.
     if (chunks_lost_) row.peak_bytes = totals.peak;
   }

@@ -78,7 +78,8 @@ std::string summary_sentence(const Summary& summary) {
   std::string text;
   if (pool != nullptr) {
     text = fmt::format("{}{} live at the peak in {}", at_least(*pool), format_size(pool->peak_bytes), printable(pool->name, 40));
-    if (pool->region_bytes_peak > 0) text += fmt::format(", which holds {}", format_size(pool->region_bytes_peak));
+    if (pool->region_bytes_peak > 0)
+      text += fmt::format(", which holds {}{}", pool->before_bytes > 0 ? "at least " : "", format_size(pool->region_bytes_peak));
     if (pool->ooms > 0) text += fmt::format("; out of memory {}", pool->ooms == 1 ? "once" : fmt::format("{} times", pool->ooms));
   } else if (summary.driver.allocs > 0) {
     text = fmt::format("{} taken from the driver at the peak", format_size(summary.driver.peak_bytes));
@@ -101,6 +102,11 @@ std::string summary_text(const Summary& summary, bool colour) {
     if (summary.host.peak_pinned_bytes > 0) text += fmt::format(", {} pinned", format_size(summary.host.peak_pinned_bytes));
     text += "\n";
   }
+  for (const PoolSummary& pool : summary.pools)
+    if (pool.before_bytes > 0)
+      text += fmt::format(
+          "  before   {} of {} were in use when the recording began: they count in its peak, what they are is not known\n",
+          format_size(pool.before_bytes), printable(pool.name, 40));
   const std::string end = ending(summary);
   text += fmt::format("  process  {} {}{}\n", summary.pid, printable(summary.command, 80), end.empty() ? "" : ", " + end);
   for (const auto& [kind, count] : summary.lost) text += fmt::format("  lost     {}\n", collect::describe_loss(kind, count));

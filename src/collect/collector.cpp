@@ -103,15 +103,17 @@ std::uint64_t Collector::poll() {
   const auto fast = [](const auto& session) { return session->wants_fast_samples(); };
   const bool urgent = sampler_.devices() > 0 && std::any_of(sessions_.begin(), sessions_.end(), fast);
   // Before new processes are taken in: they want to know who was there without them.
-  if (sampler_.look(now, urgent))
-    for (auto& session : sessions_) session->sample(now);
+  const bool looked = sampler_.look(now, urgent);
   if (folder_changed() || now - last_scan_us_ >= kRescanUs) {
     last_scan_us_ = now;
     if (find_spools()) idle_rounds_ = 0;
   }
 
   std::size_t records = 0;
-  for (auto& session : sessions_) records += session->poll(now);
+  for (auto& session : sessions_) {
+    records += session->poll(now);
+    if (looked) session->sample(now);  // after the events that came before it
+  }
   idle_rounds_ = records > 0 ? 0 : idle_rounds_ + 1;
 
   if (now - last_end_check_us_ >= kEndCheckUs) {

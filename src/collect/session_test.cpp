@@ -150,6 +150,16 @@ TEST_F(SessionTest, TotalsThatDisagreeAreSaid) {
   EXPECT_THAT(finish().totals_check, HasSubstr("peak bytes 256 in the events, 999 counted"));
 }
 
+TEST_F(SessionTest, BlocksFromBeforeTheRecordingAreNoDifference) {
+  open();
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  spool::Pool& pool = recorder_.header().pools[0];
+  pool.before_bytes = 700;
+  pool.live_bytes += 500;  // 200 of them were freed since
+  pool.peak_bytes += 700;
+  EXPECT_EQ(finish().totals_check, "equal");
+}
+
 TEST_F(SessionTest, AFolderThatCannotBeWrittenLosesEventsNotTheSession) {
   options_.output = folder_.path() / "absent";
   open();

@@ -191,6 +191,7 @@ TEST_F(RecorderTest, EightThreadsNumberTheirEventsWithoutGapOrRepeat) {
   constexpr std::size_t kThreads = 8, kEach = 20'000;
   EXPECT_EQ(run([] {
               std::vector<std::thread> threads;
+              threads.reserve(kThreads);
               for (std::size_t t = 0; t < kThreads; ++t)
                 threads.emplace_back([t] {
                   const auto pool = test_pool();

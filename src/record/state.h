@@ -62,8 +62,8 @@ inline Control* live_control() {
   Control* control = g_control.load(std::memory_order_relaxed);
   const bool known =
       control != nullptr && control->generation.load(std::memory_order_relaxed) == t_state.generation && t_state.generation != 0;
-  if (__builtin_expect(!known, 0) && (control = activate()) == nullptr) return nullptr;
-  return control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
+  if (__builtin_expect(!known, 0)) control = activate();
+  return control != nullptr && control->header->stop.load(std::memory_order_relaxed) == 0 ? control : nullptr;
 }
 
 // For the entry of a hook. NULL: nothing is recorded, or this thread is inside the recorder.

@@ -17,10 +17,10 @@ using ByteSpan = std::span<const std::uint8_t>;
 
 inline constexpr std::size_t kMaxVarintBytes = 10;
 
-inline constexpr std::uint64_t zigzag(std::int64_t value) {
+constexpr std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
-inline constexpr std::int64_t unzigzag(std::uint64_t value) {
+constexpr std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 

@@ -21,8 +21,8 @@ def test_a_recorded_event_keeps_to_its_instructions(bench, inject, root):
 
 def test_a_budget_is_exceeded_only_beyond_the_confidence_interval(bench):
     Measured = bench[1].Measured
-    assert Measured(1.1).exceeds(1) and not Measured(0.9).exceeds(1)
-    assert Measured(1.5, 1.2, 1.8).exceeds(1) and not Measured(1.5, 0.8, 2.2).exceeds(1)
+    assert [Measured(value).verdict(1) for value in (0.9, 1.0, 1.1)] == ["ok", "ok", "EXCEEDED"]
+    assert [Measured(*value).verdict(1) for value in ((1.5, 1.2, 1.8), (1.5, 0.8, 2.2), (0.5, 0.1, 0.9))] == ["EXCEEDED", "unclear", "ok"]
 
 
 def test_the_runner_fails_when_a_budget_is_exceeded(root, tmp_path, run):

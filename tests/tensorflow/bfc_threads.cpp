@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -26,14 +27,21 @@ class HostMemory : public tsl::SubAllocator {
     void* memory = std::aligned_alloc(alignment < 256 ? 256 : alignment, (bytes + 255) / 256 * 256);
     *received = bytes;
     VisitAlloc(memory, 0, bytes);
+    held += bytes;
+    most = std::max(most, held);
     return memory;
   }
   void Free(void* memory, size_t bytes) override {
     VisitFree(memory, 0, bytes);
+    held -= bytes;
     std::free(memory);
   }
   bool SupportsCoalescing() const override { return false; }
   tsl::AllocatorMemoryType GetMemoryType() const override { return tsl::AllocatorMemoryType::kHostPageable; }
+
+  // What the allocator holds: it asks and gives back under its lock.
+  static inline uint64_t held = 0;
+  static inline uint64_t most = 0;
 };
 
 // Each thread keeps up to 64 blocks and replaces a random one each time.
@@ -80,9 +88,12 @@ int main(int argc, char** argv) {
   for (auto& worker : workers) worker.join();
   if (auto check = reinterpret_cast<int (*)(const char*)>(dlsym(RTLD_DEFAULT, "vramscope_check"))) check("end");
   const auto stats = allocator.GetStats();
-  std::printf("{\"allocs\": %lld, \"peak_bytes\": %lld, \"end_bytes\": %lld, \"largest_alloc_bytes\": %lld}\n",
-              static_cast<long long>(stats->num_allocs), static_cast<long long>(stats->peak_bytes_in_use),
-              static_cast<long long>(stats->bytes_in_use), static_cast<long long>(stats->largest_alloc_size));
+  std::printf(
+      "{\"allocs\": %lld, \"peak_bytes\": %lld, \"end_bytes\": %lld, \"largest_alloc_bytes\": %lld, "
+      "\"pool_end\": %llu, \"pool_peak\": %llu}\n",
+      static_cast<long long>(stats->num_allocs), static_cast<long long>(stats->peak_bytes_in_use),
+      static_cast<long long>(stats->bytes_in_use), static_cast<long long>(stats->largest_alloc_size),
+      static_cast<unsigned long long>(HostMemory::held), static_cast<unsigned long long>(HostMemory::most));
   std::fflush(stdout);
   std::_Exit(0);
 }

@@ -59,9 +59,10 @@ def test_eight_native_threads(record, bfc_threads):
     recording = record([bfc_threads, "8", "50000"], env={"TF_CPP_MIN_LOG_LEVEL": "2"})
     events = recording.events()
     counted = replay(up_to_check(events, "end"), "native_bfc")
+    pool = recording.pool("native_bfc")
+    assert (pool["region_bytes_end"], pool["region_bytes_peak"]) == (recording.said.pop("pool_end"), recording.said.pop("pool_peak"))
     assert counted == recording.said
     assert counted["allocs"] == 400_000
-    pool = recording.pool("native_bfc")
     assert {key: pool[key] for key in counted} == counted
     assert recording.summary()["lost"] in (0, {}, [])
 
