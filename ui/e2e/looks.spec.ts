@@ -51,11 +51,16 @@ test("a narrow window loses nothing", async ({ open, page }) => {
   }
 });
 
-test("on a phone the ledger still names its parts, and the legend of the pool map lies above the map", async ({ open, page }) => {
+test("on a phone the ledger names its parts, every view can be reached, nothing is cut or covered", async ({ open, page }) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await open("overview");
   const categories = page.locator("[data-ledger=Categories]");
   for (const name of ["activations", "gradients"]) await expect(categories.getByText(name).first()).toBeVisible();
+  // No view is out of reach, and no sentence of a verdict is cut.
+  expect(await page.locator("nav").evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0);
+  await open("oom?trace=2");
+  const card = page.locator("main .card").first();
+  expect(await card.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
   await open("map?at=peak");
   const map = page.getByRole("img", { name: /regions/ });
   const legend = page.locator(".legend").filter({ hasText: "free" });
