@@ -1,5 +1,6 @@
 #include "collect/manifest.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,8 +32,11 @@ Status write_manifest(const CollectOptions& options, const Manifest& manifest) {
   }
   json.end_array().end_object();
 
-  const auto path = options.output / (options.host + ".manifest.json");
-  const auto fresh = options.output / fmt::format(".{}.manifest.{}", options.host, getpid());
+  // Several runs may write into one folder, one after the other or at the same time: named like a trace of this process.
+  const auto started = static_cast<std::time_t>(manifest.started_us / 1'000'000);
+  const std::string name = fmt::format("{}-{}-{:%Y%m%dT%H%M%SZ}.manifest", options.host, getpid(), fmt::gmtime(started));
+  const auto path = options.output / (name + ".json");
+  const auto fresh = options.output / ("." + name);
   {
     std::ofstream file(fresh, std::ios::trunc);
     file << json.text() << '\n';

@@ -19,7 +19,7 @@ struct Manifest {
   std::vector<TraceInfo> traces;
 };
 
-// Writes <output>/<host>.manifest.json, in one piece.
+// Writes <output>/<host>-<pid>-<start>.manifest.json of this process, in one piece.
 Status write_manifest(const CollectOptions& options, const Manifest& manifest);
 
 }  // namespace vramscope::collect

@@ -25,6 +25,11 @@ trace::MarkEdge edge(std::uint8_t flags) {
   return (flags & spool::kFlagEnd) != 0 ? trace::MarkEdge::end : trace::MarkEdge::instant;
 }
 
+std::uint8_t pools(const spool::Header& header) {
+  static_assert(spool::kMaxPools < 256);
+  return static_cast<std::uint8_t>(std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools));
+}
+
 spool::AllocExtra extra_of(const Event& event) {
   return (event.head.flags & spool::kFlagExtended) != 0 ? event.extra() : spool::AllocExtra{};
 }
@@ -225,8 +230,7 @@ void ProcessTrace::op_source(const spool::OpSourceRecord& source) {
 
 void ProcessTrace::totals(std::uint64_t time_us) {
   const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
-  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
-  for (std::uint8_t i = 0; i < count; ++i) {
+  for (std::uint8_t i = 0; i < pools(header_); ++i) {
     const spool::Pool& pool = header_.pools[i];
     if (load(pool.allocs) == 0 && load(pool.region_bytes) == 0 && load(pool.ooms) == 0) continue;
     trace::Totals row;
@@ -246,8 +250,7 @@ void ProcessTrace::totals(std::uint64_t time_us) {
 
 std::string ProcessTrace::differences() const {
   std::string text;
-  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
-  for (std::uint8_t i = 0; i < count; ++i) {
+  for (std::uint8_t i = 0; i < pools(header_); ++i) {
     const spool::Pool& pool = header_.pools[i];
     const PoolAccount& ours = live_[i].account();
     // Blocks from before the recording are in the running total until they are freed, and never in the events.
@@ -270,8 +273,7 @@ std::string ProcessTrace::differences() const {
 }
 
 LivePool* ProcessTrace::live_pool(std::string_view name, std::int64_t device) {
-  const std::uint32_t count = std::min<std::uint32_t>(header_.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
-  for (std::uint8_t i = 0; i < count; ++i) {
+  for (std::uint8_t i = 0; i < pools(header_); ++i) {
     const std::string* text = definitions_.text(header_.pools[i].name);
     if (text != nullptr && *text == name && header_.pools[i].device == device) return &live_[i];
   }
