@@ -226,7 +226,7 @@ int main(int argc, char** argv) {
   {
     StackedRequest request;
     request.by = By::layer;
-    (void)engine.stacked(request);
+    if (const auto answer = engine.stacked(request); !answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
   }
   double grouping = seconds(first_use);
 

@@ -22,6 +22,8 @@ struct AllocatorStats {
   bool has_limit = false;
 };
 
+// NOLINTBEGIN(readability-identifier-naming): the names are TensorFlow's.
+
 // Hands the same blocks out again and again.
 class BFCAllocator {
  public:
@@ -58,6 +60,8 @@ class ScopedMemoryDebugAnnotation {
  public:
   static MemoryDebugAnnotation& ThreadMemoryDebugAnnotation();
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace profiler
 }  // namespace tsl

@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
       nanosleep(&pause, nullptr);
     }
   }
+  const std::uint64_t timed = (pairs + kBatch - 1) / kBatch * kBatch;
   std::printf("{\"alloc_ns\": %.2f, \"free_ns\": %.2f, \"mean_alloc_ns\": %.2f, \"resident_kib\": %ld}\n", alloc_ns, free_ns,
-              alloc_total / static_cast<double>((pairs + kBatch - 1) / kBatch * kBatch), resident_kib());
+              alloc_total / static_cast<double>(timed), resident_kib());
 }

@@ -151,7 +151,9 @@ std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& dr
       }
       const trace::Tag& tag = draft.tags[i].row;
       auto it = live.upper_bound(tag.address);
-      if (it == live.begin() || tag.address - (--it)->first >= std::max<std::uint64_t>(1, draft.kind_of(it->second).granted)) {
+      const bool below_all = it == live.begin();
+      if (!below_all) --it;
+      if (below_all || tag.address - it->first >= std::max<std::uint64_t>(1, draft.kind_of(it->second).granted)) {
         ++unmatched;
         continue;
       }

@@ -106,7 +106,7 @@ std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Plac
       if (!is_free) mine[p].allocs += 1;
       see(p, pos + 1);
     }
-    for (std::uint8_t p = 0; p < places.size(); ++p) mine[p].end = now[p];
+    for (std::size_t p = 0; p < places.size(); ++p) mine[p].end = now[p];
   });
   std::vector<PlacePeak> out(places.size());
   for (const auto& part : parts)
