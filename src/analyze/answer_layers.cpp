@@ -125,6 +125,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   for (const Kind& kind : store.kinds)
     if (kind.layer != 0 && kind.line != 0) lines.try_emplace(kind.layer, kind.line);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+  order.reserve(rows.size());
   for (auto& [layer, row] : rows)
     order.emplace_back(layer == 0 ? ~std::uint64_t{0} : first.contains(layer) ? first[layer] : ~std::uint64_t{0} - 1, layer);
   std::ranges::sort(order);
