@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/answer.h"
+#include "cli/output_file.h"
 #include "cli/run_folder.h"
 #include "cli/terminal.h"
 
@@ -72,6 +73,8 @@ class CheckVerb final : public VerbBody {
 
   Result<int> run() override {
     if (budget_.empty()) return fail("check needs --budget FILE");
+    if (!junit_.empty())
+      if (auto ok = not_an_input(junit_, {trace_, budget_, baseline_}); !ok) return std::unexpected(ok.error());
     auto text = read_text(budget_);
     if (!text) return std::unexpected(text.error());
     auto engine = open_one(trace_);
@@ -106,19 +109,16 @@ class CheckVerb final : public VerbBody {
   }
 
   Status write_junit(const analyze::Check& check) const {
-    std::ofstream file(junit_);
-    file << fmt::format(
+    std::string xml = fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"vramscope check\" tests=\"{}\" failures=\"{}\">\n",
         check.rules, check.violations.size());
     for (const analyze::Violation& v : check.violations)
-      file << fmt::format("  <testcase classname=\"{}\" name=\"{}\"><failure message=\"{}\">{}:{}</failure></testcase>\n",
-                          escape_xml(budget_), escape_xml(v.rule), escape_xml(v.message), escape_xml(budget_), v.line);
+      xml += fmt::format("  <testcase classname=\"{}\" name=\"{}\"><failure message=\"{}\">{}:{}</failure></testcase>\n",
+                         escape_xml(budget_), escape_xml(v.rule), escape_xml(v.message), escape_xml(budget_), v.line);
     for (const std::string& passed : check.passed)
-      file << fmt::format("  <testcase classname=\"{}\" name=\"{}\"/>\n", escape_xml(budget_),
-                          escape_xml(passed.substr(0, passed.find(": "))));
-    file << "</testsuite>\n";
-    if (!file.flush()) return fail(fmt::format("cannot write {}", junit_));
-    return {};
+      xml += fmt::format("  <testcase classname=\"{}\" name=\"{}\"/>\n", escape_xml(budget_),
+                         escape_xml(passed.substr(0, passed.find(": "))));
+    return write_output(junit_, xml + "</testsuite>\n");
   }
 
   std::string trace_, budget_, baseline_, where_, junit_;

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "cli/output_file.h"
 #include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "serve/report.h"
@@ -24,20 +24,17 @@ class ReportVerb final : public VerbBody {
   Result<int> run() override {
     const auto places = places_of(traces_);
     if (!places) return std::unexpected(places.error());
+    const std::string file =
+        output_.empty() ? std::filesystem::path(traces_.front()).filename().replace_extension(".html").string() : output_;
+    if (auto ok = not_an_input(file, traces_); !ok) return std::unexpected(ok.error());
     auto library = serve::Library::open(*places, false);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);
     if (const auto first = shared->trace(0); !first && shared->size() == 1) return std::unexpected(first.error());
     const auto report = serve::make_report(shared, {.budget = budget_});
     if (!report) return std::unexpected(report.error());
-    const std::filesystem::path file = output_.empty()
-                                           ? std::filesystem::path(traces_.front()).filename().replace_extension(".html")
-                                           : std::filesystem::path(output_);
-    std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    out << report->html;
-    out.close();
-    if (!out) return fail(fmt::format("cannot write {}; choose another place with -o", file.string()));
-    fmt::print(stderr, "vramscope: {} ({}) opens in any browser, without a network\n", file.string(),
+    if (auto ok = write_output(file, report->html); !ok) return std::unexpected(ok.error());
+    fmt::print(stderr, "vramscope: {} ({}) opens in any browser, without a network\n", file,
                support::format_size(report->html.size()));
     if (report->left_out > 0)
       fmt::print(stderr, "vramscope: single events of long stretches are not in it: 'vramscope serve {}' has all\n",
