@@ -91,10 +91,11 @@ StepWindow window_of(const Engine::State& s) {
   std::uint32_t kind = s.store.steps[s.steady.first].kind;
   for (std::size_t i = s.steady.first; i <= s.steady.last; ++i)
     if (s.store.steps[i].kind == kind) out.steps.push_back(i);
-  // A step that ran out of memory did not end: what it freed on the way out says nothing.
+  // A step that ran out of memory or lasts until the program's exit did not end: what it freed on the way out says nothing.
   auto failed = [&](const StepRow& step) {
-    return std::ranges::any_of(s.store.ooms,
-                               [&](const auto& o) { return o.row.final && o.pos >= step.begin && o.pos < step.end; });
+    return step.open != 0 || std::ranges::any_of(s.store.ooms, [&](const auto& o) {
+             return o.row.final && o.pos >= step.begin && o.pos < step.end;
+           });
   };
   if (!out.steps.empty() && failed(s.store.steps[out.steps.back()])) out.steps.pop_back();
   return out;

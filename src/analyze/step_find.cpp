@@ -193,6 +193,27 @@ std::uint64_t lowest(const Tables& tables, const Columns& columns, const std::ve
   return at;
 }
 
+// Where the steps begin and end. Between two of them, at the lowest moment. After the last one the program may evaluate, save and
+// free everything at exit: that is no part of it, so it ends as soon after its last op as the others usually do.
+std::vector<std::uint64_t> step_ends(const Tables& tables, const Columns& columns, const std::vector<std::uint8_t>& main_pools,
+                                     const Cut& steps) {
+  std::vector<std::uint64_t> out, tails;
+  for (std::size_t i = 0; i + 1 < steps.stretch.size(); ++i) {
+    std::uint64_t last_op = steps.stretch[i].second + 1;
+    out.push_back(lowest(tables, columns, main_pools, last_op, steps.stretch[i + 1].first));
+    tails.push_back(out.back() - last_op);
+  }
+  std::uint64_t tail = 0;
+  if (!tails.empty()) {
+    auto middle = tails.begin() + static_cast<std::ptrdiff_t>(tails.size() / 2);
+    std::ranges::nth_element(tails, middle);
+    tail = *middle;
+  }
+  std::uint64_t last_op = steps.stretch.back().second + 1;
+  out.push_back(lowest(tables, columns, main_pools, last_op, std::min<std::uint64_t>(last_op + tail, columns.ref.size())));
+  return out;
+}
+
 }  // namespace
 
 StepsFound found_steps(const Tables& tables, const Columns& columns, const trace::Dictionaries& words,
@@ -222,14 +243,13 @@ StepsFound found_steps(const Tables& tables, const Columns& columns, const trace
     }
     std::uint32_t kind = names.id("train");
     std::uint64_t begin = first;
+    std::vector<std::uint64_t> ends = step_ends(tables, columns, main_pools, steps);
     for (std::size_t i = 0; i < steps.stretch.size(); ++i) {
       StepRow row;
       row.number = static_cast<std::int64_t>(i) + 1;
       row.kind = kind;
       row.begin = begin;
-      row.end = i + 1 < steps.stretch.size()
-                    ? lowest(tables, columns, main_pools, steps.stretch[i].second + 1, steps.stretch[i + 1].first)
-                    : columns.ref.size();
+      row.end = ends[i];
       begin = row.end;
       out.steps.push_back(row);
     }

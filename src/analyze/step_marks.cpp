@@ -139,11 +139,15 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     step.epoch = epoch;
     step.begin = last_instant->pos;
     step.begin_us = last_instant->time_us;
+    step.open = 1;
     finish(step, events, end_us);
   }
   // The step in which the recording ended is kept: an OOM often lies in it.
   for (auto& [thread, steps] : open)
-    for (const StepRow& step : steps) finish(step, events, end_us);
+    for (StepRow& step : steps) {
+      step.open = 1;
+      finish(step, events, end_us);
+    }
   std::ranges::sort(out.steps, {}, &StepRow::begin);
   count.clear();
   for (StepRow& step : out.steps) step.number = ++count[step.kind];

@@ -85,9 +85,9 @@ struct StepRow {
   std::int64_t number = 0, epoch = 0;
   std::uint64_t begin = 0, end = 0;  // moments
   std::uint64_t begin_us = 0, end_us = 0;
-  std::uint32_t kind = 0;     // names()
-  std::uint32_t batches = 1;  // that one step runs (steps_per_execution)
-  std::uint32_t spare = 0;
+  std::uint32_t kind = 0;      // names()
+  std::uint32_t batches = 1;   // that one step runs (steps_per_execution)
+  std::uint32_t open = 0;      // nothing told its end: it runs to the end of the recording, with what the program frees at exit
   std::uint32_t retraced = 0;  // a function was traced or compiled in it
 };
 

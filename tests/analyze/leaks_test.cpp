@@ -154,6 +154,26 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
   EXPECT_GE(table["larger block"]["growing"], 95);
 }
 
+// At exit a program frees everything, its leaks too. Where nothing tells the end of the last step, that is no part of it.
+TEST(LeakVerdicts, WhatIsFreedAtExitDoesNotHideALeak) {
+  Cases cases(1);
+  tracegen::Truth truth;
+  for (bool marks : {false, true}) {
+    Training t = cases.base(50);
+    t.marks = t.instants = marks;
+    t.noise = 0;
+    t.evaluate_every = 0;
+    t.variable_shapes = false;
+    t.teardown = true;
+    Leaks clean = cases.verdict(t, truth);
+    EXPECT_EQ(clean.verdict, "not growing") << clean.sentence;
+    t.leak_bytes = 4096;
+    Leaks leak = cases.verdict(t, truth);
+    EXPECT_EQ(leak.verdict, "growing") << leak.sentence;
+    EXPECT_NEAR(leak.bytes_per_step, 4096, 1) << leak.sentence;
+  }
+}
+
 // Leaks that vary: in size, with neighbours alike, or by chance. (Where each step leaks the same, the interval has no width.)
 TEST(LeakVerdicts, IntervalCoversTheTruth) {
   std::uint64_t seed = fresh_seed();

@@ -87,7 +87,7 @@ int write_odd(const std::string& name, const char* path) {
 int usage() {
   std::fprintf(stderr,
                "usage: tracegen CASE FILE [seed=N] [steps=N] [layers=N] [leak=BYTES] [every=N] [noise=BYTES] [events=N] "
-               "[limit=BYTES] [growth=0|1]\ncases:");
+               "[limit=BYTES] [growth=0|1] [teardown=0|1]\ncases:");
   for (const auto& [name, set] : kCases) std::fprintf(stderr, " %s", name.c_str());
   for (const auto& [name, write] : kOdd) std::fprintf(stderr, " %s", name.c_str());
   std::fprintf(stderr, "\n");
@@ -123,6 +123,8 @@ int main(int argc, char** argv) {
       program.maker.pool.limit = value;
     else if (key == "growth")
       program.maker.pool.growth = value != 0;
+    else if (key == "teardown")
+      program.teardown = value != 0;
     else if (key == "events")
       program.steps =
           static_cast<std::int64_t>(value / static_cast<unsigned>(program.layers * (4 * program.small_blocks + 8) + 4)) + 1;

@@ -67,7 +67,7 @@ class Run {
   }
 
   bool step(std::int64_t s) {
-    if (p_.marks) maker_.mark(MarkKind::step, MarkEdge::begin, "train", s - 1);
+    if (p_.marks) maker_.mark(MarkKind::step, p_.instants ? MarkEdge::instant : MarkEdge::begin, "train", s - 1);
     step_peak_ = maker_.pool(0).live();
     double scale = p_.variable_shapes ? std::uniform_real_distribution(0.5, 1.5)(random_) : 1.0;
     auto bytes = static_cast<std::uint64_t>(static_cast<double>(p_.layer_bytes) * scale) / 256 * 256;
@@ -75,7 +75,7 @@ class Run {
     for (int d = 0; ok && d < p_.devices; ++d) ok = pass(s, d, bytes);
     if (ok) ok = keep(s);
     if (!ok) return false;
-    if (p_.marks) maker_.mark(MarkKind::step, MarkEdge::end, "train", s - 1);
+    if (p_.marks && !p_.instants) maker_.mark(MarkKind::step, MarkEdge::end, "train", s - 1);
     truth_.step_peak.push_back(step_peak_);
     truth_.left_after.push_back(maker_.pool(0).live());
     if (s > 1) truth_.steady_peak = std::max(truth_.steady_peak, step_peak_);
@@ -125,7 +125,10 @@ class Run {
   // What a step leaves behind.
   bool keep(std::int64_t s) {
     auto stay = [&](const std::string& name, std::uint64_t bytes, std::uint64_t line) {
-      return bytes == 0 || get({name, "output", bytes, 0, 1, "", "train.py", line}).has_value();
+      if (bytes == 0) return true;
+      auto block = get({name, "output", bytes, 0, 1, "", "train.py", line});
+      if (block) stayed_.push_back(*block);
+      return block.has_value();
     };
     if (s <= p_.warmup_steps && !stay("CacheFill", p_.cache_bytes, 51)) return false;
     if (p_.leak_bytes > 0 && s >= p_.leak_from && (s - p_.leak_from) % p_.leak_every == 0 &&
@@ -188,10 +191,18 @@ class Run {
     return true;
   }
 
+  void free_all() {
+    for (const Handle& block : stayed_) maker_.free(block);
+    for (const Handle& block : wandering_) maker_.free(block);
+    for (const Handle& block : weights_) maker_.free(block);
+    if (growing_) maker_.free(*growing_);
+  }
+
   Result<Truth> done() {
     truth_.peak = maker_.peak(0);
     truth_.end = maker_.pool(0).live();
     truth_.allocs = maker_.allocs(0);
+    if (p_.teardown) free_all();
     Status ok = p_.killed ? maker_.abandon() : maker_.finish();
     truth_.events = maker_.events();
     if (!ok) return std::unexpected(ok.error());
@@ -202,7 +213,7 @@ class Run {
   const Training& p_;
   std::mt19937_64 random_;
   Truth truth_;
-  std::vector<Handle> weights_;
+  std::vector<Handle> weights_, stayed_;
   std::deque<Handle> wandering_;
   std::optional<Handle> growing_;
   double wander_ = 0, saturated_ = 0, leak_wander_ = 0;

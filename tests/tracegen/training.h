@@ -19,6 +19,7 @@ struct Training {
   std::uint64_t weight_bytes = 256u << 10;  // parameters of one layer
   int small_blocks = 4;                     // short-lived blocks for each layer and pass
   bool marks = true;                        // false: steps have to be found
+  bool instants = false;                    // marks only where a step begins, as vramscope.step() does
   bool tags = true;
   bool eager = false;              // op names without a path
   std::vector<std::string> names;  // of layers and source files, instead of dense_0 and train.py
@@ -40,7 +41,8 @@ struct Training {
   std::int64_t evaluate_every = 0;     // evaluation after so many steps
 
   Maker::Options maker;
-  bool killed = false;  // the trace has no end
+  bool killed = false;    // the trace has no end
+  bool teardown = false;  // all that is live is freed at exit
 };
 
 // What a generated run really did.
