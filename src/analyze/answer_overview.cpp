@@ -46,9 +46,30 @@ Bytes lowest_steady(const Engine::State& s) {
   return low;
 }
 
+// What the allocators counted themselves: right where events were lost, and with what was in use before the recording.
+struct Counted {
+  Bytes peak = 0, before = 0;
+};
+Counted counted(const Store& store, const Place& place) {
+  Counted sum;
+  for (std::uint32_t pool : place.pools) {
+    Counted last;
+    for (const auto& totals : store.totals)
+      if (static_cast<std::uint32_t>(totals.row.pool) == pool) last = {totals.row.peak, totals.row.before};
+    sum.peak += last.peak;
+    sum.before += last.before;
+  }
+  return sum;
+}
+
 std::string sentence_of(const Engine::State& s) {
   if (s.main < 0) return "No allocation was recorded.";
   const Place& p = s.places[static_cast<std::size_t>(s.main)];
+  const Counted own = counted(s.store, p);
+  if (s.store.lost_events() > 0) return fmt::format("The run needs {} on {} at most.", format_size(own.peak), p.name);
+  if (own.before > 0)
+    return fmt::format("The run needs {} on {} at most, {} of it from before the recording.", format_size(own.peak), p.name,
+                       format_size(own.before));
   std::string at_least = p.order_exact ? "" : "at least ";
   std::string pool;
   if (p.regions_peak > 2 * std::max<Bytes>(p.peak, 1)) pool = fmt::format("; the pool has held {}", format_size(p.regions_peak));
@@ -66,6 +87,23 @@ std::string sentence_of(const Engine::State& s) {
     return fmt::format("Training needs {}{} on {}; its steady steps peak at {} to {}{}.", at_least, format_size(p.peak), p.name,
                        format_size(low), format_size(p.peak), pool);
   return fmt::format("Training needs {}{} on {}, in every steady step{}.", at_least, format_size(p.peak), p.name, pool);
+}
+
+std::string missing_text(const Store& store, const std::vector<Place>& places) {
+  std::vector<std::string> parts;
+  if (const std::uint64_t lost = store.lost_events(); lost > 0)
+    parts.push_back(fmt::format("{} lost: a block whose free is among them looks alive until its address is used again",
+                                support::format_plural(lost, "event was", "events were")));
+  std::uint64_t left_out = 0;
+  for (const auto& each : store.omitted) left_out += each.row.allocs;
+  if (left_out > 0)
+    parts.push_back(fmt::format("{} with their frees are left out (--trace-limit): steps without detail show less than they used",
+                                support::format_plural(left_out, "allocation", "allocations")));
+  for (const Place& place : places)
+    if (const Bytes before = counted(store, place).before; before > 0)
+      parts.push_back(fmt::format("{} on {} were in use when the recording began and are in no figure of blocks",
+                                  format_size(before), place.name));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -91,6 +129,7 @@ Overview Engine::overview() const {
   std::map<std::string, std::uint64_t> lost;
   for (const auto& l : store.lost) lost[std::string(trace::name_of(l.row.kind))] += l.row.count;
   for (auto& [what, count] : lost) out.lost.emplace_back(what, count);
+  out.missing = missing_text(store, s.places);
   std::map<std::string, std::string> settings;
   for (const auto& row : store.settings) settings[std::string(store.text(row.row.key))] = store.text(row.row.value);
   for (auto& [key, value] : settings) out.settings.emplace_back(key, value);

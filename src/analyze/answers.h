@@ -398,6 +398,7 @@ struct Overview {
   std::string damage;  // empty = complete
   bool truncated = false;
   std::vector<std::pair<std::string, std::uint64_t>> lost;
+  std::string missing;  // what the figures lack because of it, in words; empty = nothing
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Place> places;
   int main_place = -1;

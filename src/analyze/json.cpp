@@ -20,6 +20,7 @@ void write(support::JsonWriter& json, const Overview& answer) {
   object.member("damage", answer.damage);
   object.member("truncated", answer.truncated);
   object.member("lost", answer.lost);
+  object.member("missing", answer.missing);
   object.member("settings", answer.settings);
   object.member("places", answer.places);
   object.member("main_place", answer.main_place);

@@ -195,6 +195,13 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   Leaks out;
   StepWindow window = window_of(s);
   std::size_t n = window.steps.size();
+  if (const std::uint64_t lost = store.lost_events(); lost > 0) {
+    out.verdict = "cannot tell";
+    out.why = fmt::format("{} lost, and a block whose free is among them looks like a leak",
+                          support::format_plural(lost, "event was", "events were"));
+    out.sentence = sentence_of(out, s, window);
+    return out;
+  }
   if (n < kFewestSteps) {
     out.verdict = "cannot tell";
     out.why = store.steps.empty() ? fmt::format("the trace has no steps ({})", steps(place_index).why)

@@ -83,6 +83,13 @@ std::uint64_t Store::time_of_event(std::uint64_t pos) const {
 
 std::uint64_t Store::time_of(Moment at) const { return at == 0 ? 0 : time_of_event(std::min<std::uint64_t>(at, events()) - 1); }
 
+std::uint64_t Store::lost_events() const {
+  std::uint64_t sum = 0;
+  for (const auto& each : lost)
+    if (each.row.kind != trace::LossKind::late && each.row.kind != trace::LossKind::names) sum += each.row.count;
+  return sum;
+}
+
 Moment Store::moment_at(std::uint64_t time_us) const {
   // First chunk whose last event is later than the time; all before it have happened.
   auto it =

@@ -176,6 +176,8 @@ class Store {
   std::span<const char> name_bytes;
   Counts counts;
   const IndexFile& index() const { return index_; }
+  // Events that were recorded and are not in the trace, but for those that were left out on purpose.
+  std::uint64_t lost_events() const;
 
   static const Kind kNoKind;
 

@@ -71,6 +71,7 @@ class Pass {
       if (row.allocs == 0 && row.region_bytes_peak == 0 && row.ooms + row.refusals == 0) continue;
       (row.level == trace::Level::driver ? out_.driver_pools : out_.pools).push_back(row);
     }
+    settle_driver();
     const auto larger = [](const PoolSummary& a, const PoolSummary& b) { return a.peak_bytes > b.peak_bytes; };
     std::stable_sort(out_.pools.begin(), out_.pools.end(), larger);
     std::stable_sort(out_.driver_pools.begin(), out_.driver_pools.end(), larger);
@@ -259,7 +260,9 @@ class Pass {
     row.frees = std::max(row.frees, totals.frees);
     // Where every event is there the peak is theirs: they are in the allocator's order, and the recorder's running total is kept
     // outside its lock in versions that tell no sizes inside (2.18).
-    if (detail_missing || totals.before > 0) row.peak_bytes = std::max(row.peak_bytes, totals.peak);
+    if (totals.before > 0) row.peak_bytes = std::max(row.peak_bytes, totals.peak);
+    // Blocks whose free was lost look alive: only the running total is right then.
+    if (detail_missing) row.peak_bytes = totals.peak;
     row.largest_alloc_bytes = std::max(row.largest_alloc_bytes, totals.largest);
     row.ooms = std::max(row.ooms, totals.ooms);
     row.before_bytes = totals.before;
@@ -267,6 +270,24 @@ class Pass {
     if (detail_missing || totals.before > 0) row.end_bytes = totals.live;
     // Frees in an unreadable chunk never happen for the events that are left; the recorder's own totals know better.
     if (chunks_lost_) row.peak_bytes = totals.peak;
+  }
+
+  // The same for the sum of all driver pools, whose common peak nobody counted: it is at most the sum of theirs.
+  void settle_driver() {
+    PoolSummary sum;
+    for (const PoolSummary& pool : out_.driver_pools) {
+      if (!is_device_memory(pool.memory)) continue;
+      sum.allocs += pool.allocs;
+      sum.frees += pool.frees;
+      sum.end_bytes += pool.end_bytes;
+      sum.peak_bytes += pool.peak_bytes;
+    }
+    DriverSummary& all = out_.driver;
+    if (sum.allocs <= all.allocs && sum.frees <= all.frees) return;
+    all.allocs = sum.allocs;
+    all.frees = sum.frees;
+    all.live_bytes = sum.end_bytes;
+    all.peak_bytes = out_.driver_pools.size() == 1 ? sum.peak_bytes : std::min(all.peak_bytes, sum.peak_bytes);
   }
 
   const trace::Dictionaries& names_;

@@ -61,6 +61,7 @@ Result<int> answer_each(const AnswerOptions& options,
       return fail(fmt::format("{}: {}", (*traces)[i].filename().string(), damage.empty() ? answer.error().message : damage));
     }
     say_damage((*traces)[i], engine->overview().damage);
+    say_missing((*traces)[i], engine->overview().missing);
     if (options.json) {
       parts.push_back(std::move(answer->json));
       continue;
@@ -77,6 +78,11 @@ void say_damage(const std::filesystem::path& trace, const std::string& damage) {
   if (damage.empty()) return;
   g_damage_said = true;
   fmt::print(stderr, "vramscope: {}: {}\n", trace.filename().string(), damage);
+}
+
+void say_missing(const std::filesystem::path& trace, const std::string& missing) {
+  if (missing.empty()) return;
+  fmt::print(stderr, "vramscope: {}: {}; 'vramscope summary' has the totals\n", trace.filename().string(), missing);
 }
 
 bool damage_was_said() { return g_damage_said; }

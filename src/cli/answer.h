@@ -36,6 +36,8 @@ Result<int> answer_each(const AnswerOptions& options,
 
 // On stderr, where a trace is not whole: what is missing. What can be read is answered all the same, but never with exit code 0.
 void say_damage(const std::filesystem::path& trace, const std::string& damage);
+// What the figures lack though nothing is damaged.
+void say_missing(const std::filesystem::path& trace, const std::string& missing);
 bool damage_was_said();
 
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.

@@ -24,7 +24,9 @@ analyze::Live by_category(const analyze::Engine& engine, const std::string& wher
 std::string summary_answers_text(const analyze::Engine& engine, const std::string& where) {
   if (engine.main_place() < 0) return {};
   bool colour = wants_colour(stdout);
-  std::string out = fmt::format("\n  {}\n", engine.overview().sentence);
+  const analyze::Overview overview = engine.overview();
+  std::string out = fmt::format("\n  {}\n", overview.sentence);
+  if (!overview.missing.empty()) out += fmt::format("  What follows rests on the events that are there. {}.\n", overview.missing);
   analyze::Steps steps = engine.steps(-1, where).value_or(analyze::Steps{});
   out += fmt::format("  {}\n", steps.sentence);
   analyze::Live live = by_category(engine, where);

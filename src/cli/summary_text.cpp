@@ -49,6 +49,7 @@ std::string driver_lines(const Summary& summary) {
   std::string text = fmt::format("  driver   {} taken directly at the peak, {} allocations",
                                  format_size(summary.driver.peak_bytes), format_count(summary.driver.allocs));
   std::string owners;
+  if (summary.lost_events > 0) return text + "\n";  // who held what is not known then
   for (const auto& [name, owner] : summary.driver.by_owner)
     owners += fmt::format("{}{} {}", owners.empty() ? ": " : ", ", name.empty() ? "unknown" : printable(name),
                           format_size(owner.peak_bytes));
@@ -102,11 +103,6 @@ std::string summary_text(const Summary& summary, bool colour) {
     if (summary.host.peak_pinned_bytes > 0) text += fmt::format(", {} pinned", format_size(summary.host.peak_pinned_bytes));
     text += "\n";
   }
-  for (const PoolSummary& pool : summary.pools)
-    if (pool.before_bytes > 0)
-      text += fmt::format(
-          "  before   {} of {} were in use when the recording began: they count in its peak, what they are is not known\n",
-          format_size(pool.before_bytes), printable(pool.name, 40));
   const std::string end = ending(summary);
   text += fmt::format("  process  {} {}{}\n", summary.pid, printable(summary.command, 80), end.empty() ? "" : ", " + end);
   for (const auto& [kind, count] : summary.lost) text += fmt::format("  lost     {}\n", collect::describe_loss(kind, count));

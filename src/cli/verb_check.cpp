@@ -55,7 +55,10 @@ Result<analyze::Engine> open_one(const std::string& place) {
   if (!traces) return std::unexpected(traces.error());
   if (traces->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", place, traces->size()));
   auto engine = analyze::Engine::open(traces->front());
-  if (engine) say_damage(traces->front(), engine->overview().damage);
+  if (engine) {
+    say_damage(traces->front(), engine->overview().damage);
+    say_missing(traces->front(), engine->overview().missing);
+  }
   return engine;
 }
 

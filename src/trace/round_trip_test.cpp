@@ -216,6 +216,26 @@ TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
   EXPECT_EQ(reader.allocs(), allocs);
 }
 
+// Its free was lost: the block cannot be live any more when its address is handed out again.
+TEST_F(RoundTrip, AnAddressThatIsGivenAgainEndsTheBlockBefore) {
+  {
+    Writer writer = create();
+    const PoolId pool = writer.pool({.device = 0});
+    const PoolId other = writer.pool({.device = 1});
+    const SiteId site = writer.site({.pool = pool, .requested = 8});
+    writer.alloc({1, 1, {}}, {site, 4096, 256, 0});
+    writer.alloc({2, 2, {}}, {writer.site({.pool = other, .requested = 8}), 4096, 256, 0});
+    EXPECT_EQ(writer.alloc({7, 7, {}}, {site, 4096, 512, 0}), 2u);
+    EXPECT_EQ(writer.free({8, 8, {}}, pool, 4096, 0), 2u);
+    ASSERT_TRUE(writer.finish());
+  }
+  const auto chunk = open().chunk(0);
+  ASSERT_TRUE(chunk);
+  EXPECT_EQ(chunk->kind, (std::vector{EventKind::alloc, EventKind::alloc, EventKind::free_, EventKind::alloc, EventKind::free_}));
+  EXPECT_EQ(chunk->tables.free.alloc, (std::vector<std::uint64_t>{0, 2}));
+  EXPECT_EQ(chunk->seq[2], 7u);
+}
+
 // A framework draws the ids of its function runs at random, which costs eight bytes each and says nothing.
 TEST_F(RoundTrip, FunctionRunsAreNumberedByFirstAppearance) {
   const std::vector<std::int64_t> drawn = {0, 8123456789012345678, -5, -5, 8123456789012345678, 0, 77};

@@ -245,10 +245,14 @@ void Writer::op_source(const OpSource& source) { state_->names.op_source(source)
 
 std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
   State& state = *state_;
-  const std::uint64_t ordinal = state.next_alloc++;
   const PoolId pool = state.names.all().sites[std::to_underlying(event.site)].pool;
-  // A block that was there before lost its free; in the trace it stays without one.
-  state.live[{event.address, pool}] = {ordinal, event.granted};
+  const std::uint64_t ordinal = state.next_alloc;
+  if (!state.live.try_emplace({event.address, pool}, State::Live{ordinal, event.granted}).second) {
+    // The block that is still there lost its free: it ended before this one began, and must not seem to be live for ever.
+    free(at, pool, event.address, 0);
+    state.live[{event.address, pool}] = {ordinal, event.granted};
+  }
+  ++state.next_alloc;
   if (state.limit) state.peaks.alloc(pool, event.granted, state.next_index());
   Alloc row = event;
   row.step = state.runs.number(event.step);

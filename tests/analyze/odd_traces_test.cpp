@@ -8,6 +8,7 @@
 #include "analyze/api.h"
 #include "analyze/json.h"
 #include "maker.h"
+#include "trace/writer.h"
 #include "training.h"
 
 namespace vramscope {
@@ -65,6 +66,35 @@ TEST_F(OddTraces, Empty) {
   Engine e = open();
   ask_everything(e);
   EXPECT_EQ(e.overview().allocs, 0u);
+}
+
+// The same trace twice, the second time with frees that are known to be lost: what looks like a leak may be none.
+TEST_F(OddTraces, LostEventsLeaveNoVerdictOnLeaks) {
+  for (const bool lost : {false, true}) {
+    path_ = folder_ / (lost ? "lost.vram" : "whole.vram");
+    trace::Writer writer = trace::Writer::create(path_, {}).value();
+    const trace::PoolId pool = writer.pool({writer.string("GPU_0_bfc"), 0, trace::Level::tensor, trace::Memory::device});
+    const trace::SiteId site = writer.site({.pool = pool, .requested = 4096, .op = writer.string("Relu")});
+    std::uint64_t seq = 0;
+    const auto at = [&] { return trace::At{++seq, seq * 1000, {}}; };
+    for (std::int64_t step = 1; step <= 40; ++step) {
+      writer.append(at(), trace::Mark{trace::MarkKind::step, trace::MarkEdge::begin, {}, step, {}});
+      writer.alloc(at(), {site, 1u << 20, 4096, step});
+      writer.alloc(at(), {site, (2u << 20) + static_cast<std::uint64_t>(step) * 4096, 4096, step});
+      writer.free(at(), pool, 1u << 20, 0);
+      writer.append(at(), trace::Mark{trace::MarkKind::step, trace::MarkEdge::end, {}, step, {}});
+    }
+    writer.append(at(), trace::Totals{.pool = pool, .allocs = 80, .frees = 80, .live = 0, .peak = 8192, .largest = 4096});
+    if (lost) writer.append(at(), trace::Lost{trace::LossKind::overwritten, 40});
+    ASSERT_TRUE(writer.finish());
+    Engine e = open();
+    ask_everything(e);
+    EXPECT_EQ(e.leaks()->verdict, lost ? "cannot tell" : "growing");
+    EXPECT_EQ(e.overview().missing.empty(), !lost);
+    if (lost) {
+      EXPECT_EQ(e.overview().sentence, "The run needs 8.0 KiB on GPU 0 at most.");
+    }
+  }
 }
 
 TEST_F(OddTraces, OneEvent) {
