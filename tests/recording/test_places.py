@@ -44,7 +44,7 @@ def test_read_only_home(with_mounts, vramscope, tmp_path):
 
 def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
     script = '''
-        mkdir "$2" "$5"; mount -t tmpfs -o size=100k none "$2"
+        mkdir "$2" "$5"; mount -t tmpfs -o size=250k none "$2"
         "$1" run -q -o "$2" -- "$3" "$4" 4 100000 print
         cp "$2"/*.vram "$5"/ || true
     '''
