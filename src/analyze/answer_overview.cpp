@@ -74,19 +74,20 @@ std::string sentence_of(const Engine::State& s) {
   std::string pool;
   if (p.regions_peak > 2 * std::max<Bytes>(p.peak, 1)) pool = fmt::format("; the pool has held {}", format_size(p.regions_peak));
   if (!p.steady) return fmt::format("The run needs {}{} on {}{}.", at_least, format_size(p.peak), p.name, pool);
+  const char* who = s.store.name(s.store.steps[s.steady.first].kind) == "train" ? "Training" : "The run";
   if (p.peak > p.steady_peak + p.steady_peak / 50) {
     std::int64_t step = s.step_number(p.peak_at);
     std::string when =
         step > 0 ? fmt::format(" in step {}", step) : fmt::format(" at {}", support::format_duration(s.store.time_of(p.peak_at)));
     std::string what = autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak ? "autotuning" : "reached";
-    return fmt::format("Training needs {}{} on {}. The {} peak was {}{}{}.", at_least, format_size(p.steady_peak), p.name,
+    return fmt::format("{} needs {}{} on {}. The {} peak was {}{}{}.", who, at_least, format_size(p.steady_peak), p.name,
                        format_size(p.peak), what, when, pool);
   }
   Bytes low = lowest_steady(s);
   if (low < p.peak - p.peak / 20)
-    return fmt::format("Training needs {}{} on {}; its steady steps peak at {} to {}{}.", at_least, format_size(p.peak), p.name,
+    return fmt::format("{} needs {}{} on {}; its steady steps peak at {} to {}{}.", who, at_least, format_size(p.peak), p.name,
                        format_size(low), format_size(p.peak), pool);
-  return fmt::format("Training needs {}{} on {}, in every steady step{}.", at_least, format_size(p.peak), p.name, pool);
+  return fmt::format("{} needs {}{} on {}, in every steady step{}.", who, at_least, format_size(p.peak), p.name, pool);
 }
 
 std::string missing_text(const Store& store, const std::vector<Place>& places) {

@@ -46,7 +46,9 @@ bool is_wrapper(std::string_view part) {
                                                           "Identity",
                                                           "loop_body"};
   std::string_view bare = without_number(part);
-  return part.empty() || std::ranges::find(kWrappers, bare) != kWrappers.end() || part.starts_with("__inference") ||
+  // "while/body/_119/...": the branch of a loop or a condition has a number of its own.
+  const bool number = part.size() > 1 && part.front() == '_' && part.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return part.empty() || number || std::ranges::find(kWrappers, bare) != kWrappers.end() || part.starts_with("__inference") ||
          part.starts_with("xla_");
 }
 

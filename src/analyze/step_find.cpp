@@ -83,21 +83,39 @@ Reading read_tokens(const Tables& tables, const Columns& columns, const trace::D
 
 bool trains(const Token& t) { return t.stage == Stage::backward || t.stage == Stage::optimizer; }
 
+// Whether anything shows that the program trains: else what repeats are runs of a model.
+bool any_training(const Tables& tables) {
+  return std::ranges::any_of(tables.kinds, [](const Kind& kind) {
+    auto stage = static_cast<Stage>(kind.stage);
+    return stage == Stage::backward || stage == Stage::optimizer;
+  });
+}
+
 // The tokens that shall occur once a step, and how many steps that makes. Empty with a reason where there are two readings.
 struct Choice {
   std::uint64_t steps = 0;
+  std::uint32_t depth = ~0u;         // of the loops around them at most
   std::vector<std::uint8_t> chosen;  // by token
   std::string why;
 };
+
+// How deep in loops a training step lies: as deep as the shallowest backward ops, unless those are only a few: the constants of a
+// graph are computed outside its loops when it is optimized, which happens a few times and is no step.
+std::uint32_t step_depth(const std::vector<Token>& tokens) {
+  std::map<std::uint32_t, std::uint64_t> at_depth;
+  std::uint64_t all = 0;
+  for (const Token& t : tokens)
+    if (t.scoped && trains(t) && t.count >= 3) ++at_depth[t.depth], ++all;
+  for (auto [depth, n] : at_depth)
+    if (n * 10 >= all) return depth;
+  return 0;
+}
 
 Choice choose(const std::vector<Token>& tokens) {
   Choice out;
   std::vector<std::uint8_t> candidate(tokens.size(), 0);
   bool graph = std::ranges::any_of(tokens, [](const Token& t) { return t.scoped && trains(t) && t.count >= 3; });
-  std::uint32_t depth = ~0u;
-  if (graph)
-    for (const Token& t : tokens)
-      if (t.scoped && trains(t) && t.count >= 3) depth = std::min(depth, t.depth);
+  std::uint32_t depth = graph ? step_depth(tokens) : ~0u;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& t = tokens[i];
     candidate[i] = t.count >= 3 && (!graph || (t.scoped && trains(t) && t.depth == depth));
@@ -127,7 +145,21 @@ Choice choose(const std::vector<Token>& tokens) {
       return out;
     }
   }
+  // In a graph each op has a name of its own. Where some run much more or less often than the others, the program has two kinds
+  // of steps (gradients are summed over several, two models take turns), and which of them is meant is not in the trace.
+  std::uint64_t other_tokens = 0, other_count = 0, most = 0;
+  for (auto [count, sum] : by_count) {
+    bool alike = count * 10 + 10 >= best * 9 && count * 10 <= best * 11 + 10, rare = count * 8 < best;
+    if (alike || rare) continue;
+    other_tokens += sum.first;
+    if (sum.first > most) most = sum.first, other_count = count;
+  }
+  if (graph && other_tokens >= 2 && other_tokens * 5 >= best_tokens) {
+    out.why = fmt::format("some ops of the training repeat {} times, others {} times", best, other_count);
+    return out;
+  }
   out.steps = best;
+  out.depth = depth;
   out.chosen.assign(tokens.size(), 0);
   // Not those that repeat once more: that may be the beginning of a step that the end of the recording cut short, or something
   // that the program did once before the first.
@@ -172,6 +204,36 @@ Cut cut(const std::vector<Use>& uses, const std::vector<std::uint8_t>& chosen, s
   }
   out.complete = whole && in_step == wanted && out.stretch.size() == steps;
   return out;
+}
+
+// How the uses of some ops lie in the steps. Where one step holds far more of them than usual, or many lie outside of all steps,
+// what was found is not what repeats.
+bool is_even(const std::vector<Use>& uses, const Cut& steps, std::uint64_t times) {
+  if (uses.empty()) return true;
+  constexpr std::uint64_t kFew = 8;
+  std::vector<std::uint64_t> in_step(steps.stretch.size(), 0);
+  std::uint64_t outside = 0;
+  std::size_t step = 0;
+  for (const Use& use : uses) {
+    while (step + 1 < in_step.size() && use.pos >= steps.stretch[step + 1].first) ++step;
+    bool beyond = use.pos < steps.stretch.front().first || use.pos > steps.stretch.back().second;
+    (beyond ? outside : in_step[step]) += 1;
+  }
+  std::uint64_t largest = std::ranges::max(in_step);
+  auto middle = in_step.begin() + static_cast<std::ptrdiff_t>(in_step.size() / 2);
+  std::ranges::nth_element(in_step, middle);
+  return largest <= times * *middle + kFew && outside <= std::max(uses.size() / 4, *middle + kFew);
+}
+
+// All ops of the training, not only those that steps were made of, must be spread over the steps. Loops inside a step may run
+// longer in one than in another.
+bool is_even(const Reading& reading, const Choice& choice, const Columns& columns, const Cut& steps) {
+  std::vector<std::uint8_t> all(reading.tokens.size(), 0), outer(reading.tokens.size(), 0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = trains(reading.tokens[i]);
+    outer[i] = all[i] != 0 && reading.tokens[i].depth <= choice.depth;
+  }
+  return is_even(uses_of(reading, outer, columns), steps, 2) && is_even(uses_of(reading, all, columns), steps, 8);
 }
 
 // The moment of lowest live memory in [from, to]: between two steps only what stays is live.
@@ -233,6 +295,10 @@ StepsFound found_steps(const Tables& tables, const Columns& columns, const trace
       out.why = fmt::format("{} repetitions were seen, but they do not fall into equal steps", choice.steps);
       continue;
     }
+    if (!is_even(reading, choice, columns, steps)) {
+      out.why = fmt::format("{} repetitions were seen, but most of the training lies in a few of them or outside", choice.steps);
+      continue;
+    }
     // Ops of the forward pass that repeat with the same count show where the first step begins.
     std::uint64_t first = steps.stretch.front().first;
     std::vector<std::uint8_t> same(reading.tokens.size(), 0);
@@ -241,7 +307,7 @@ StepsFound found_steps(const Tables& tables, const Columns& columns, const trace
       first = std::min(first, use.pos);
       break;
     }
-    std::uint32_t kind = names.id("train");
+    std::uint32_t kind = names.id(any_training(tables) ? "train" : "run");
     std::uint64_t begin = first;
     std::vector<std::uint64_t> ends = step_ends(tables, columns, main_pools, steps);
     for (std::size_t i = 0; i < steps.stretch.size(); ++i) {

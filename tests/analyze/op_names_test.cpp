@@ -12,6 +12,8 @@ TEST(OpNames, TheLayerIsTheScopeInsideTheModel) {
   EXPECT_EQ(layer_of("StatefulPartitionedCall/sequential_1/conv2d_1/Relu"), "conv2d_1");
   EXPECT_EQ(layer_of("StatefulPartitionedCall/gradient_tape/sequential_1/dense_1/MatMul/MatMul_1"), "dense_1");
   EXPECT_EQ(layer_of("dense/MatMul"), "dense");
+  EXPECT_EQ(layer_of("while/body/_1/while/cond/then/_119/while/cond/StatefulPartitionedCall/sequential_1/dense_1/MatMul"),
+            "dense_1");
 }
 
 TEST(OpNames, AFoldedConstantBelongsToNoLayer) {

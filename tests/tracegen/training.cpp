@@ -42,8 +42,12 @@ class Run {
   std::string file(int l) const { return p_.names.empty() ? "train.py" : layer(l); }
   std::string op(const std::string& scope, int l, const std::string& type) const {
     if (p_.eager) return type.substr(type.rfind('/') + 1);
-    return "StatefulPartitionedCall/" + scope + "sequential/" + layer(l) + "/" + type;
+    return call() + scope + "sequential/" + layer(l) + "/" + type;
   }
+  std::string call() const {
+    return p_.in_loop ? "while/body/_1/while/cond/then/_119/while/cond/StatefulPartitionedCall/" : "StatefulPartitionedCall/";
+  }
+  std::string adam(const std::string& type) const { return p_.eager ? type : call() + "adam/" + type; }
   void phase(MarkEdge edge, const std::string& name) {
     if (p_.marks) maker_.mark(MarkKind::phase, edge, name);
   }
@@ -84,6 +88,9 @@ class Run {
   }
 
   bool pass(std::int64_t s, int d, std::uint64_t bytes) {
+    if (p_.in_loop && (s <= 2 || s == p_.steps - 1))
+      for (const char* type : {"range", "add", "mod"})
+        if (!brief({std::string("gradient_tape/compile_loss/mse/") + type, "output", 64, d})) return false;
     auto input = get({"SameWorkerRecvDone", "dynamic", bytes / 2 + 256, d, 1, "[32,64]"});
     if (!input) return false;
     std::vector<Handle> kept;
@@ -93,6 +100,11 @@ class Run {
       auto a = get({op("", l, "Relu"), "output", bytes, d, 1, "[32,64]", file(l), static_cast<std::uint64_t>(10 + l)});
       if (!a) return false;
       kept.push_back(*a);
+    }
+    if (!p_.trains) {
+      for (const Handle& a : kept) maker_.free(a);
+      maker_.free(*input);
+      return true;
     }
     std::optional<Handle> gradient;
     std::vector<Handle> weight_gradients;
@@ -110,15 +122,24 @@ class Run {
     maker_.free(*gradient);
     for (Handle& w : weight_gradients) {
       if (s == 1) {  // slots are made at the first update and stay
-        auto slot = get({p_.eager ? "Fill" : "StatefulPartitionedCall/adam/Fill", "persist", p_.weight_bytes, d});
+        auto slot = get({adam("Fill"), "persist", p_.weight_bytes, d});
         if (!slot) return false;
         weights_.push_back(*slot);
         if (p_.tags) maker_.tag(*slot, trace::Category::optimizer_state, "adam/m", "");
       }
-      if (!brief({p_.eager ? "Sqrt" : "StatefulPartitionedCall/adam/Sqrt", "output", p_.weight_bytes, d})) return false;
+      if (!update(s, d)) return false;
       maker_.free(w);
     }
     maker_.free(*input);
+    return true;
+  }
+
+  bool update(std::int64_t s, int d) {
+    if (p_.update_every == 1) return brief({adam("Sqrt"), "output", p_.weight_bytes, d});
+    if (s % p_.update_every != 0) return true;
+    const std::string weight = "_" + std::to_string(updates_++ % p_.layers);
+    for (const char* type : {"Sqrt", "Square", "Mul"})
+      if (!brief({adam(type + weight), "output", p_.weight_bytes, d})) return false;
     return true;
   }
 
@@ -216,6 +237,7 @@ class Run {
   std::vector<Handle> weights_, stayed_;
   std::deque<Handle> wandering_;
   std::optional<Handle> growing_;
+  int updates_ = 0;
   double wander_ = 0, saturated_ = 0, leak_wander_ = 0;
   std::uint64_t step_peak_ = 0;
 };
