@@ -1,6 +1,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include <algorithm>
 
 #include "cli/elf_exports.h"
@@ -76,6 +78,9 @@ Finding check_tensorflow(const FrameworkFound& found, const std::set<std::string
   if (!ordered) finding.remedy = "peaks of several threads are shown as \"at least\"";
   return finding;
 }
+
+// TensorFlow then keeps a pool on the host, of the same kind as on a GPU.
+constexpr const char* kHostPoolVariable = "TF_CPU_ALLOCATOR_USE_BFC";
 
 Finding check_torch(const FrameworkFound& found, const std::set<std::string>& ours) {
   Finding finding{"PyTorch", State::problem, found.version, "", {}};
@@ -206,7 +211,12 @@ class DoctorVerb final : public VerbBody {
          startup.empty() ? "the start-up hook is missing: no steps, layers and names of variables" : "",
          {}});
     for (const FrameworkFound& found : python->frameworks) {
-      if (found.name == "tensorflow") add(check_tensorflow(found, ours));
+      if (found.name == "tensorflow") {
+        add(check_tensorflow(found, ours));
+        if (!has_gpu_ && std::getenv(kHostPoolVariable) == nullptr)
+          findings_.back().remedy += fmt::format("{}without a GPU it uses malloc, which is not recorded; with {}=1 it has a pool",
+                                                 findings_.back().remedy.empty() ? "" : "; ", kHostPoolVariable);
+      }
       if (found.name == "torch") add(check_torch(found, ours));
       if (found.name == "keras") add({"Keras", State::ok, found.version, "", {}});
       if (found.name == "jax") add({"JAX", State::ok, found.version + ", through the driver level", "", {}});

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+
 #include <unistd.h>
+#include <algorithm>
+#include <cstdlib>
 
 #include <optional>
 
@@ -118,17 +121,30 @@ class RunVerb final : public VerbBody {
     if (quiet_) return;
     const std::string folder = collector.options().output.string();
     if (traces.empty()) {
-      say("vramscope: no process used recorded memory: no trace. 'vramscope doctor' says what can be recorded.\n");
+      say(fmt::format("vramscope: no process used recorded memory: no trace. 'vramscope doctor' says what can be recorded.{}\n",
+                      host_pool_hint()));
       return;
     }
     std::string text;
     for (const auto& trace : traces) {
-      const auto summary = analyze::summarize(trace.path.string());
-      if (summary) text += fmt::format("vramscope: {}\n", summary_sentence(*summary));
+      auto summary = analyze::summarize(trace.path.string());
+      if (!summary) continue;
+      // On a full disk the file could not tell of all its losses.
+      std::uint64_t lost = 0;
+      for (const auto& [kind, count] : trace.losses) lost += collect::is_loss(kind) ? count : 0;
+      summary->lost_events = std::max(summary->lost_events, lost);
+      const bool nothing = summary->pools.empty() && summary->driver.allocs == 0;
+      text += fmt::format("vramscope: {}{}\n", summary_sentence(*summary), nothing ? host_pool_hint() : "");
     }
     const auto where = traces.size() == 1 ? traces[0].path.string() : folder;
     text += fmt::format("vramscope: {} in {}\n", traces.size() == 1 ? "trace" : fmt::format("{} traces", traces.size()), where);
     say(text);
+  }
+
+  // The usual reason why a training shows nothing.
+  static std::string_view host_pool_hint() {
+    if (std::getenv("TF_CPU_ALLOCATOR_USE_BFC") != nullptr) return "";
+    return " TensorFlow without a GPU is recorded with TF_CPU_ALLOCATOR_USE_BFC=1.";
   }
 
   RecordingOptions options_;

@@ -110,6 +110,13 @@ def test_a_signal_arrives_exactly_once(vramscope, tmp_path, name, whole_group):
     run.stdout.close()
 
 
+def test_nothing_recorded_names_the_usual_reason(record, monkeypatch):
+    monkeypatch.delenv("TF_CPU_ALLOCATOR_USE_BFC", raising=False)
+    assert "no trace" in (said := record(["true"]).stderr) and "TF_CPU_ALLOCATOR_USE_BFC=1" in said
+    monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "1")
+    assert "no trace" in (said := record(["true"]).stderr) and "TF_CPU" not in said
+
+
 def test_readers_of_the_output_are_not_kept_waiting(record):
     began = time.monotonic()
     record(["sh", "-c", "echo done"], "-q")
