@@ -48,6 +48,10 @@ constexpr std::string_view kKnownValues[] = {
     "process.pid", "process.start", "process.exit",  "process.signal", "process.end", "sample_hz", "clock",    "vramscope.",
     "tensorflow.", "keras.version", "keras.backend", "keras.dtype",    "tf_keras.",   "torch.",    "pytorch.", "jax.",
     "xla.",        "cuda.",         "driver.",       "nvml.",          "device.",     "capture.",  "hook.",    "env."};
+// Libraries that everybody has. Others are named by their file, as is the program itself.
+constexpr std::string_view kOwners[] = {"NCCL",    "cuBLAS",  "cuDNN",        "cuFFT",      "cuSPARSE", "cuSOLVER",
+                                        "cuRAND",  "NVSHMEM", "TensorRT",     "CUPTI",      "RMM",      "TensorFlow",
+                                        "PyTorch", "XLA",     "CUDA runtime", "CUDA driver"};
 constexpr std::string_view kMarkWords[] = {"train",    "fit",      "epoch",   "step",    "batch",    "evaluate",
                                            "validate", "test",     "predict", "import",  "build",    "trace",
                                            "compile",  "autotune", "input",   "forward", "backward", "optimizer",
@@ -123,6 +127,6 @@ bool Anonymizer::readable_setting(std::string_view key, std::string_view value) 
 
 bool Anonymizer::readable_mark(std::string_view name) { return std::ranges::find(kMarkWords, name) != std::end(kMarkWords); }
 
-bool Anonymizer::readable_owner(std::string_view name) { return name.find('/') == name.npos; }
+bool Anonymizer::readable_owner(std::string_view name) { return std::ranges::find(kOwners, name) != std::end(kOwners); }
 
 }  // namespace vramscope::trace

@@ -27,7 +27,7 @@ class Anonymizer {
   // What may stay readable.
   static bool readable_setting(std::string_view key, std::string_view value);
   static bool readable_mark(std::string_view name);   // words of training loops: train, epoch, ...
-  static bool readable_owner(std::string_view name);  // a library, not a path
+  static bool readable_owner(std::string_view name);  // a well-known library
 
  private:
   void append_hidden(std::string& out, std::string_view text) const;

@@ -58,8 +58,9 @@ TEST_F(AnonymousTrace, HoldsNoNameOrPathButWordsThatBelongToNobody) {
     const FrameId frame =
         writer.frame({writer.string("secret_function"), writer.string("/secret/secret.py"), 1, 0, writer.string("abc123")});
     const StackId stack = writer.stack(1, std::vector{frame});
-    const SiteId site = writer.site(
-        {pool, 100, secret, writer.string("output"), 1, writer.string("[5,5]"), stack, 0, writer.string("libnccl.so.2"), 0});
+    const SiteId site =
+        writer.site({pool, 100, secret, writer.string("output"), 1, writer.string("[5,5]"), stack, 0, writer.string("NCCL"), 0});
+    writer.site({pool, 100, secret, {}, 1, {}, stack, 0, writer.string("libsecret.so.2"), 0});
     const ThreadId thread = writer.thread({1, writer.string("secret thread")});
     writer.op_source({secret, writer.string("/secret/model.py"), 1, writer.string("secret_call"), writer.string("secret_layer")});
     writer.alloc({1, 1, thread}, {site, 256, 256, 0});
@@ -85,7 +86,7 @@ TEST_F(AnonymousTrace, HoldsNoNameOrPathButWordsThatBelongToNobody) {
   const std::string lines(text, size);
   std::free(text);
   for (const char* word :
-       {R"("pool":"GPU_0_bfc")", R"("region":"output")", R"("shape":"[5,5]")", R"("owner":"libnccl.so.2")", R"("name":"train")",
+       {R"("pool":"GPU_0_bfc")", R"("region":"output")", R"("shape":"[5,5]")", R"("owner":"NCCL")", R"("name":"train")",
         R"("key":"tensorflow.version","value":"2.21.0")", R"("key":"process.command","value":"~)", R"("kind":"layer")"}) {
     EXPECT_THAT(lines, HasSubstr(word));
   }
