@@ -1,6 +1,8 @@
 """What an unmodified program tells through the start-up hook, compared with what Keras and TensorFlow say themselves."""
 import json
 
+import pytest
+
 FIT = """
 import json
 import numpy as np
@@ -141,7 +143,8 @@ def test_custom_loop_in_a_function(run_python, each_python):
     finished = run_python(each_python, SUBCLASSED.replace("EAGER", "train = tf.function(train)"), record=True)
     told, names = finished.told, finished.answer
     assert "Traceback" not in finished.stderr
-    assert len(spans(told.marks_of("step"))) == 4                   # the first call is known to train only when it ended
+    assert len(spans(told.marks_of("step"))) == 4                   # the first call is known to train only when it ended:
+    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step"]
     first, second = f"{names['block']}/{names['first']}", f"{names['block']}/{names['second']}"
     lines = {(s.layer, s.line) for op, s in told.op_sources.items() if "gradient_tape" not in op and s.layer and s.line < 31}
     assert lines == {(first, 13), (second, 14), (names["block"], 13), (names["block"], 14), (names["head"], 23)}
@@ -166,6 +169,33 @@ def test_custom_loop_in_eager_mode(run_python, python):
     spans([m for m in told.marks_of("layer")])
     tapes = told.marks_of("tape")
     assert [m.edge for m in tapes].count("begin") == 5 and all(m.detail.endswith("script.py:29") for m in tapes if m.edge == "begin")
+
+
+def test_a_batch_whose_callback_raises_is_told(monkeypatch):
+    """And with steps_per_execution the last execution of an epoch tells only the batches that there are."""
+    from vramscope._hooks import emit, keras, training
+
+    class Callbacks:
+        params = {"steps": 11}
+
+        def _do(self, batch=0, logs=None):
+            if batch == 15:
+                raise ValueError("a callback's own")
+
+        on_train_begin = on_train_end = on_epoch_begin = on_epoch_end = on_train_batch_begin = on_train_batch_end = _do
+        on_test_begin = on_test_end = on_test_batch_begin = on_test_batch_end = _do
+        on_predict_begin = on_predict_end = on_predict_batch_begin = on_predict_batch_end = _do
+
+    marks = []
+    monkeypatch.setattr(emit, "mark", lambda kind, edge, name, number=-1, detail=None: marks.append((kind, edge, number)))
+    monkeypatch.setattr(training, "step_done", lambda: None)
+    keras._watch_training(Callbacks)
+    callbacks = Callbacks()
+    callbacks.on_train_batch_begin(8)
+    with pytest.raises(ValueError):
+        callbacks.on_train_batch_end(15)
+    assert marks[0] == (keras.BATCH, keras.BEGIN, 9) and marks[-1] == (keras.BATCH, keras.END, 11)
+    assert [edge for kind, edge, _ in marks if kind == keras.STEP] == [keras.BEGIN, keras.END]
 
 
 FAULTS = """

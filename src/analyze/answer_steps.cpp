@@ -39,7 +39,7 @@ std::string sentence_of(const Steps& out) {
                        support::format_plural(out.steps.size(), "step was", "steps were"), how);
   Bytes low = ~Bytes{0}, high = 0, first_peak = 0;
   std::uint64_t outliers = 0;
-  std::int64_t first = 0, last = 0;
+  std::int64_t first = 0, last = 0, fewest = 1, most = 1;  // batches of a step
   for (std::uint64_t i = 0; i < out.steps.size(); ++i) {
     const Step& s = out.steps[i];
     if (s.kind != out.steps[out.steady_first].kind) continue;
@@ -50,11 +50,15 @@ std::string sentence_of(const Steps& out) {
     low = std::min(low, s.peak);
     high = std::max(high, s.peak);
     outliers += s.outlier ? 1 : 0;
+    fewest = first == 0 ? s.batches : std::min(fewest, s.batches);
+    most = std::max(most, s.batches);
     if (first == 0) first = s.number;
     last = s.number;
   }
-  std::int64_t batches = out.steps[out.steady_first].batches;
-  std::string runs = batches > 1 ? fmt::format(", each runs {} batches", batches) : "";
+  std::string runs = fewest == 0     ? ", each runs a loop of its graph, and how many updates that makes is not told"
+                     : most > fewest ? fmt::format(", each runs {} to {} batches", fewest, most)
+                     : most > 1      ? fmt::format(", each runs {} batches", most)
+                                     : "";
   bool alike = high - low <= high / 20;
   std::string same = low == high ? fmt::format("each peaks at {}", format_size(high))
                                  : fmt::format("they peak at {} to {}", format_size(low), format_size(high));

@@ -58,8 +58,8 @@ struct Place {
 // One training step (or evaluation batch) and what memory did in it. Steps are numbered from 1 within their kind.
 struct Step {
   std::int64_t number = 0;
-  std::string kind;           // train, evaluate, predict, or the mark's own word
-  std::int64_t batches = 1;   // that it runs: more than one with steps_per_execution
+  std::string kind;           // train, evaluate, predict, or the mark's own word; run: found, and nothing in it trains
+  std::int64_t batches = 1;   // that it runs: more than one with steps_per_execution; 0: several, nobody told how many
   std::int64_t epoch = 0;     // 0 = not told
   Moment begin = 0, end = 0;  // states: before its first and after its last memory event
   std::uint64_t begin_us = 0, end_us = 0;

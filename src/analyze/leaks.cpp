@@ -121,7 +121,9 @@ LeakRow row_of(const Store& store, const Origin& origin, const OriginVerdict& ve
   return row;
 }
 
-void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::size_t slowing, std::size_t noisy, double kept) {
+// `few`: origins that kept something too rarely, at most in `seen` steps each.
+void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::size_t seen, std::size_t slowing, std::size_t noisy,
+                 double kept) {
   std::size_t n = window.steps.size();
   if (slowing > 0) {
     out.verdict = "cannot tell";
@@ -129,9 +131,9 @@ void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::siz
     out.why = fmt::format("memory grows, but slower and slower: it may end after the {} steps recorded; record more steps", n);
   } else if (few > 0 && n < 3 * kFewestEvents) {
     out.verdict = "cannot tell";
-    out.why =
-        fmt::format("{} kept by the {} steps looked at, but {} are needed to tell growth from filling a cache; record more steps",
-                    rate_text(kept), n, kFewestEvents);
+    out.why = fmt::format(
+        "{} kept, but growth was seen in {} steps and {} are needed to tell it from filling a cache; record more steps",
+        rate_text(kept), seen, kFewestEvents);
   } else if (few > 0 && kept > 0) {
     out.verdict = "cannot tell";
     out.why = fmt::format("{} were kept now and then, too rarely in {} steps for a rate; record more steps", rate_text(kept), n);
@@ -226,7 +228,7 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   Origin rest;
   rest.kept.assign(n, 0);
   rest.level.assign(n, 0);
-  std::size_t few = 0, slowing = 0, noisy = 0;
+  std::size_t few = 0, seen = 0, slowing = 0, noisy = 0;
   double few_bytes = 0;
   std::vector<double> growth(n, 0);
   std::size_t first = n, wait = 1;
@@ -248,7 +250,7 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
     if (v.state == OriginVerdict::slowing) ++slowing;
     if (v.state == OriginVerdict::noisy) ++noisy;
     if (v.state == OriginVerdict::few && o.freed_blocks == 0) {
-      if (v.events >= 2) ++few;
+      if (v.events >= 2) ++few, seen = std::max(seen, v.events);
       if (rest.kept_blocks == 0) rest.example = o.example;
       for (std::size_t i = 0; i < n; ++i) rest.kept[i] += o.kept[i];
       rest.kept_blocks += o.kept_blocks;
@@ -272,7 +274,7 @@ Result<Leaks> Engine::leaks(int place_index, std::string_view where) const {
   }
   std::ranges::stable_sort(out.rows, [](const LeakRow& a, const LeakRow& b) { return a.bytes_per_step > b.bytes_per_step; });
   if (out.rows.empty()) {
-    say_why_not(out, window, few, slowing, noisy, few_bytes);
+    say_why_not(out, window, few, seen, slowing, noisy, few_bytes);
     out.sentence = sentence_of(out, s, window);
     return out;
   }

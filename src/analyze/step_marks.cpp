@@ -38,6 +38,8 @@ namespace {
 
 using MarkAt = Stamped<trace::Mark>;
 
+constexpr std::int64_t kMostBatches = 1'000'000'000;  // numbers in a trace may be anything
+
 std::string_view text(const trace::Dictionaries& words, trace::StringId id) {
   auto i = static_cast<std::size_t>(id);
   return i < words.strings.size() ? std::string_view(words.strings[i]) : std::string_view();
@@ -51,27 +53,36 @@ std::string_view step_kind(const trace::Dictionaries& words, const trace::Mark& 
 }
 
 // Which marks are steps. A program that tells steps tells batches too: then only those of evaluation and prediction count. A
-// training function is known as one only after its first call, which was told as a plain function.
+// function that only takes gradients is a step of its own unless an optimizer is applied elsewhere. Whether a function trains is
+// known when its first call ends: that one is told as a plain function, and what it was at its end.
 class StepMarks {
  public:
   StepMarks(const Tables& tables, const trace::Dictionaries& words) : words_(words) {
     for (const MarkAt& m : tables.marks) {
-      if (m.row.kind != trace::MarkKind::step) continue;
-      if (!any_) first_ = m.pos, function_ = m.row.name;
-      any_ = true;
+      bool step = m.row.kind == trace::MarkKind::step;
+      any_ = any_ || step || is_first_call(m);
+      applied_ = applied_ || (step && m.row.edge == trace::MarkEdge::instant && text(words, m.row.name) == "optimizer");
     }
+  }
+  static bool may_matter(const MarkAt& m) {
+    return m.row.kind == trace::MarkKind::step || m.row.kind == trace::MarkKind::batch || m.row.kind == trace::MarkKind::function;
   }
   bool is_step(const MarkAt& m) const {
     if (m.row.kind == trace::MarkKind::step) return true;
     if (m.row.kind == trace::MarkKind::batch) return !any_ || step_kind(words_, m.row) != "train";
-    return any_ && m.row.kind == trace::MarkKind::function && m.pos <= first_ && m.row.name == function_;
+    return false;
   }
+  bool is_first_call(const MarkAt& m) const {
+    return m.row.kind == trace::MarkKind::function && m.row.edge == trace::MarkEdge::end && !detail(m).empty();
+  }
+  bool only_gradients(const MarkAt& end) const { return applied_ && detail(end) == "gradients"; }
+  bool loops(const MarkAt& end) const { return detail(end) == "loop"; }
 
  private:
+  std::string_view detail(const MarkAt& m) const { return text(words_, m.row.detail); }
+
   const trace::Dictionaries& words_;
-  bool any_ = false;
-  std::uint64_t first_ = 0;
-  trace::StringId function_{};
+  bool any_ = false, applied_ = false;
 };
 
 bool is_tracing(const trace::Dictionaries& words, const trace::Mark& mark) {
@@ -89,40 +100,70 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   std::map<std::uint32_t, std::vector<StepRow>> open;  // by thread
   std::map<std::uint32_t, std::int64_t> count;         // by kind of step
   const MarkAt* last_instant = nullptr;
-  // steps_per_execution: the batch number jumps by as many batches as one step runs.
-  std::int64_t last_batch = 0, last_epoch = -1, jump = 1;
-  auto count_batches = [&](std::int64_t batch, std::int64_t in_epoch) {
-    if (in_epoch == last_epoch && batch > last_batch) jump = batch - last_batch;
-    last_batch = batch;
-    last_epoch = in_epoch;
+  struct InThread {
+    std::vector<StepRow> functions;  // that are running
+    std::int64_t first_batch = -1;
+    std::uint64_t batch_begin = 0;
+    std::size_t last = kNone32;  // the step that ended last
   };
+  std::map<std::uint32_t, InThread> threads;
   auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us) {
     step.end = pos;
     step.end_us = time_us;
     step.number = ++count[step.kind];
     out.steps.push_back(step);
   };
+  // steps_per_execution: a step runs the batches from the number at its begin to the number at its end.
+  auto end_batch = [&](const MarkAt& m) {
+    const InThread& mine = threads[m.thread];
+    if (mine.last >= out.steps.size() || out.steps[mine.last].begin < mine.batch_begin || mine.first_batch < 0 ||
+        mine.first_batch > kMostBatches)
+      return;
+    std::int64_t last_batch = std::clamp(m.row.number, mine.first_batch, mine.first_batch + kMostBatches);
+    out.steps[mine.last].batches = static_cast<std::uint32_t>(last_batch - mine.first_batch) + 1;
+  };
   for (const MarkAt& m : tables.marks) {
     if (m.row.kind == trace::MarkKind::epoch && m.row.edge != trace::MarkEdge::end) epoch += 1;
     if (m.row.kind == trace::MarkKind::epoch && m.row.edge == trace::MarkEdge::end) open[m.thread].clear();
-    if (m.row.kind == trace::MarkKind::batch && m.row.edge == trace::MarkEdge::begin) count_batches(m.row.number, epoch);
+    if (m.row.kind == trace::MarkKind::batch && m.row.edge == trace::MarkEdge::begin)
+      threads[m.thread].first_batch = m.row.number, threads[m.thread].batch_begin = m.pos;
     if (is_tracing(words, m.row))
       for (auto& [thread, steps] : open)
         for (StepRow& step : steps) step.retraced = 1;
-    if (!step_marks.is_step(m)) continue;
+    if (!step_marks.may_matter(m)) continue;
     StepRow step;
     step.kind = names.id(step_kind(words, m.row));
     step.epoch = epoch;
     step.begin = m.pos;
     step.begin_us = m.time_us;
     auto& mine = open[m.thread];
+    if (m.row.kind == trace::MarkKind::function) {
+      auto& running = threads[m.thread].functions;
+      if (m.row.edge == trace::MarkEdge::begin) running.push_back(step);
+      if (m.row.edge != trace::MarkEdge::end || running.empty()) continue;
+      if (step_marks.is_first_call(m) && !step_marks.only_gradients(m)) {
+        running.back().retraced = 1;
+        running.back().batches = step_marks.loops(m) ? 0 : 1;
+        finish(running.back(), m.pos, m.time_us);
+      }
+      running.pop_back();
+    }
+    if (!step_marks.is_step(m)) {
+      if (m.row.kind == trace::MarkKind::batch && m.row.edge == trace::MarkEdge::end) end_batch(m);
+      continue;
+    }
     if (m.row.edge == trace::MarkEdge::begin) {
       mine.clear();  // steps do not nest: one that did not end found no more data
       mine.push_back(step);
     } else if (m.row.edge == trace::MarkEdge::end) {
       if (mine.empty()) continue;
-      finish(mine.back(), m.pos, m.time_us);
+      if (step_marks.loops(m)) mine.back().batches = 0;
+      if (!step_marks.only_gradients(m)) {
+        finish(mine.back(), m.pos, m.time_us);
+        threads[m.thread].last = out.steps.size() - 1;
+      }
       mine.pop_back();
+      if (m.row.kind == trace::MarkKind::batch) end_batch(m);
     } else {                                               // instants: a step lasts until the next one
       bool ends = text(words, m.row.name) == "optimizer";  // told after each step, not before it
       if (last_instant != nullptr || ends) {
@@ -151,7 +192,6 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   std::ranges::sort(out.steps, {}, &StepRow::begin);
   count.clear();
   for (StepRow& step : out.steps) step.number = ++count[step.kind];
-  for (StepRow& step : out.steps) step.batches = static_cast<std::uint32_t>(jump);
   out.source = out.steps.empty() ? 0 : 1;
   return out;
 }

@@ -174,6 +174,19 @@ TEST(LeakVerdicts, WhatIsFreedAtExitDoesNotHideALeak) {
   }
 }
 
+// "Kept by the 9 steps looked at, but 8 are needed" would be no reason.
+TEST(LeakVerdicts, TooFewGrowthsAreFewerThanNeeded) {
+  Cases cases(1);
+  tracegen::Truth truth;
+  Training t = cases.base(9);
+  t.noise = 0;
+  t.evaluate_every = 0;
+  t.leak_bytes = 4096;
+  Leaks leaks = cases.verdict(t, truth);
+  EXPECT_EQ(leaks.verdict, "cannot tell") << leaks.sentence;
+  EXPECT_NE(leaks.why.find("growth was seen in 7 steps and 8 are needed"), std::string::npos) << leaks.why;
+}
+
 // Leaks that vary: in size, with neighbours alike, or by chance. (Where each step leaks the same, the interval has no width.)
 TEST(LeakVerdicts, IntervalCoversTheTruth) {
   std::uint64_t seed = fresh_seed();

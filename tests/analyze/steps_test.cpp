@@ -1,4 +1,4 @@
-// Steps that nobody told: equal to the steps that were run, or none with a reason; never another number.
+// Steps, told and found: equal to the steps that were run, or none with a reason; never another number.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -74,6 +74,86 @@ TEST_F(FoundSteps, TheLastOneEndsBeforeTheProgramDoes) {
   ASSERT_EQ(found.steps.size(), 40u);
   EXPECT_EQ(found.steps.back().freed, found.steps[20].freed);
   EXPECT_EQ(found.steps.back().after, found.steps[20].after);
+}
+
+// Steps that were told, by marks as the Python side makes them.
+class ToldSteps : public testing::Test {
+ protected:
+  using Kind = trace::MarkKind;
+  using Edge = trace::MarkEdge;
+  ToldSteps() : maker_(tracegen::Maker::create(path_, {}).value()) {}
+  ~ToldSteps() override { fs::remove(path_); }
+
+  void mark(Kind kind, Edge edge, const std::string& name, std::int64_t number = -1, const std::string& detail = {}) {
+    maker_.mark(kind, edge, name, number, detail);
+    if (auto block = maker_.alloc({"Relu", "output", 1024})) maker_.free(*block);
+  }
+  void call(Kind kind, const std::string& name, const std::string& detail = {}) {
+    mark(kind, Edge::begin, name);
+    mark(kind, Edge::end, name, -1, detail);
+  }
+  void execution(std::int64_t first_batch, std::int64_t last_batch) {
+    mark(Kind::batch, Edge::begin, "train", first_batch);
+    call(Kind::step, "train");
+    mark(Kind::batch, Edge::end, "train", last_batch);
+  }
+  Steps steps() {
+    maker_.finish().value();
+    OpenOptions options;
+    options.keep_index = false;
+    return Engine::open(path_, options).value().steps();
+  }
+
+ private:
+  fs::path path_ = fs::temp_directory_path() / ("vs-told-" + std::to_string(::getpid()) + ".vram");
+  tracegen::Maker maker_;
+};
+
+TEST_F(ToldSteps, TheFirstCallOfEachTrainingFunctionCounts) {
+  for (int i = 0; i < 30; ++i) {
+    i == 0 ? call(Kind::function, "critic", "step") : call(Kind::step, "critic");
+    call(Kind::step, "critic");
+    i == 0 ? call(Kind::function, "generator", "step") : call(Kind::step, "generator");
+    call(Kind::function, "metrics");
+  }
+  EXPECT_EQ(steps().steps.size(), 90u);
+}
+
+TEST_F(ToldSteps, GradientsAreNoStepWhereAnOptimizerIsAppliedLater) {
+  call(Kind::function, "gradients_of", "gradients");
+  call(Kind::step, "gradients_of", "gradients");
+  for (int i = 1; i <= 15; ++i) mark(Kind::step, Edge::instant, "optimizer", i);
+  EXPECT_EQ(steps().steps.size(), 15u);
+}
+
+TEST_F(ToldSteps, GradientsAreAStepWhereNoOptimizerIsKnown) {
+  call(Kind::function, "gradients_of", "gradients");
+  for (int i = 0; i < 9; ++i) call(Kind::step, "gradients_of", "gradients");
+  EXPECT_EQ(steps().steps.size(), 10u);
+}
+
+TEST_F(ToldSteps, AnExecutionRunsAsManyBatchesAsItsNumbersSay) {
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    mark(Kind::epoch, Edge::begin, "epoch");
+    execution(1, 8);
+    execution(9, 11);
+    mark(Kind::epoch, Edge::end, "epoch");
+  }
+  Steps told = steps();
+  std::int64_t batches = 0;
+  for (const Step& s : told.steps) batches += s.batches;
+  EXPECT_EQ(told.steps.size(), 6u);
+  EXPECT_EQ(batches, 33);
+  EXPECT_NE(told.sentence.find("each runs 3 to 8 batches"), std::string::npos) << told.sentence;
+}
+
+TEST_F(ToldSteps, ALoopOfTheGraphIsNotCalledOneUpdate) {
+  call(Kind::function, "epoch", "loop");
+  for (int i = 0; i < 4; ++i) call(Kind::step, "epoch", "loop");
+  Steps told = steps();
+  EXPECT_EQ(told.steps.size(), 5u);
+  EXPECT_EQ(told.steps.back().batches, 0);
+  EXPECT_NE(told.sentence.find("how many updates that makes is not told"), std::string::npos) << told.sentence;
 }
 
 }  // namespace

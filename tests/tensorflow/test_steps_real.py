@@ -32,7 +32,7 @@ def test_steps_without_python(recorded, mode):
     assert counters["peak"] in peaks
 
 
-@pytest.mark.parametrize("mode", [m for m in BATCHES if m != "partial_executions"])
+@pytest.mark.parametrize("mode", BATCHES)
 def test_steps_told_by_keras(recorded, mode):
     counters, steps, peaks = recorded(mode)
     assert steps["source"] == "told"

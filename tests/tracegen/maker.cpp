@@ -65,8 +65,9 @@ void Maker::free(const Handle& handle) {
   writer_.free(now(), pool.id, handle.address, 0);
 }
 
-void Maker::mark(trace::MarkKind kind, trace::MarkEdge edge, const std::string& name, std::int64_t number) {
-  writer_.append(now(), trace::Mark{kind, edge, writer_.string(name), number, {}});
+void Maker::mark(trace::MarkKind kind, trace::MarkEdge edge, const std::string& name, std::int64_t number,
+                 const std::string& detail) {
+  writer_.append(now(), trace::Mark{kind, edge, writer_.string(name), number, writer_.string(detail)});
 }
 
 void Maker::tag(const Handle& handle, trace::Category category, const std::string& name, const std::string& layer) {

@@ -43,7 +43,8 @@ class Maker {
 
   std::optional<Handle> alloc(const Want& want);  // nullopt: an oom event was written
   void free(const Handle& handle);
-  void mark(trace::MarkKind kind, trace::MarkEdge edge, const std::string& name, std::int64_t number = -1);
+  void mark(trace::MarkKind kind, trace::MarkEdge edge, const std::string& name, std::int64_t number = -1,
+            const std::string& detail = {});
   void tag(const Handle& handle, trace::Category category, const std::string& name, const std::string& layer);
   void setting(const std::string& key, const std::string& value);
   void op_source(const std::string& op, const std::string& file, std::uint64_t line, const std::string& layer);

@@ -56,6 +56,12 @@ def _in_phase(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return make
 
 
+def _last_batch(callbacks: Any, batch: int) -> int:
+    """With steps_per_execution Keras calls the last one of a full execution, though the data may end before."""
+    steps = (getattr(callbacks, "params", None) or {}).get("steps")
+    return min(int(batch) + 1, int(steps)) if steps else int(batch) + 1
+
+
 # The list of callbacks is told of every event in the training loop's own thread, whatever the callbacks in it do; wrapping its methods
 # changes neither the list nor how Keras dispatches.
 def _watch_training(callback_list: type) -> None:
@@ -64,10 +70,11 @@ def _watch_training(callback_list: type) -> None:
             def call(self: Any, *args: Any, **kwargs: Any) -> Any:
                 if before is not None:
                     before(self, *args)
-                result = original(self, *args, **kwargs)
-                if after is not None:
-                    after(self, *args)
-                return result
+                try:
+                    return original(self, *args, **kwargs)
+                finally:        # a callback that raises ends the training, but this batch was run
+                    if after is not None:
+                        after(self, *args)
             return call
         wrap(callback_list, name, make)
 
@@ -95,7 +102,7 @@ def _watch_training(callback_list: type) -> None:
 
     def batch_end(self: Any, batch: int = 0, *_: Any) -> None:
         emit.mark(STEP, END, "train", getattr(self, "_vramscope_step", -1))
-        emit.mark(BATCH, END, "train", int(batch) + 1)
+        emit.mark(BATCH, END, "train", _last_batch(self, batch))
         training.step_done()
 
     around("on_train_begin", train_begin, None)
@@ -118,7 +125,7 @@ def _watch_training(callback_list: type) -> None:
             emit.mark(BATCH, BEGIN, _phase, int(batch) + 1)
 
         def one_end(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
-            emit.mark(BATCH, END, _phase, int(batch) + 1)
+            emit.mark(BATCH, END, _phase, _last_batch(self, batch))
 
         around(f"on_{word}_begin", begin, None)
         around(f"on_{word}_end", None, end)

@@ -53,7 +53,7 @@ def install(tf: ModuleType) -> None:
 
 
 def _counted(original: Callable[..., Any], function: Any, about: training.Traced, args: tuple, kwargs: dict) -> Any:
-    """A call from the user's own loop. Whether it trains is known from its tracing, so not before the first call ends."""
+    """A call from the user's own loop. Whether it trains is known from its tracing: of the first call, not before it ends."""
     name = function._name
     trains = about.trains
     number = training.next_step() if trains else -1
@@ -61,7 +61,10 @@ def _counted(original: Callable[..., Any], function: Any, about: training.Traced
     try:
         return original(function, *args, **kwargs)
     finally:
-        emit.mark(STEP if trains else FUNCTION, END, name, number)
+        if trains:
+            emit.mark(STEP, END, name, number, about.kind_of_step)
+        else:
+            emit.mark(FUNCTION, END, name, number, (about.kind_of_step or "step") if about.trains else None)
         about.calls += 1
         if about.trains:
             training.step_done()

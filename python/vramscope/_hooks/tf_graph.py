@@ -18,13 +18,21 @@ _SCOPES = "_vramscope_scopes"      # on a graph: name scope -> the call of the l
 def install(tf: ModuleType) -> None:
     from tensorflow.python.eager import context
     from tensorflow.python.framework import ops
+    from tensorflow.python.ops import control_flow_v2_func_graphs
     from tensorflow.python.util import tf_stack
+
+    def in_graph_loop() -> bool:
+        graph = ops.get_default_graph()
+        while graph is not None and not isinstance(graph, control_flow_v2_func_graphs.WhileBodyFuncGraph):
+            graph = getattr(graph, "outer_graph", None)
+        return graph is not None
 
     def source_map() -> Dict[Any, Any]:
         return tf_stack._source_mapper_stacks[tf_stack._get_thread_key()][-1].get_effective_source_map()
 
     lines.source_map = source_map
     training.is_tracing = lambda: not context.executing_eagerly()
+    training.in_graph_loop = in_graph_loop
     training.eager_scope = lambda: context.context().scope_name
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ _tag_at = (1, 2, 3, 10, 100, 1000)
 
 # Filled in by the framework's hook.
 is_tracing: Callable[[], bool] = lambda: False
+in_graph_loop: Callable[[], bool] = lambda: False       # what is being traced lies in a loop of the graph
 eager_scope: Callable[[], str] = lambda: ""
 tag_by_address: Callable[[Dict[int, Any]], None] = lambda meanings: None
 describe_variables: Callable[[], Dict[int, Any]] = dict
@@ -105,10 +106,10 @@ def optimizer_applied() -> None:
 class Traced:
     """What is known about one tf.function from its tracing."""
 
-    __slots__ = ("applies_optimizer", "takes_gradients", "calls")
+    __slots__ = ("applies_optimizer", "takes_gradients", "loops", "calls")
 
     def __init__(self) -> None:
-        self.applies_optimizer = self.takes_gradients = False
+        self.applies_optimizer = self.takes_gradients = self.loops = False
         self.calls = 0
 
     @property
@@ -116,11 +117,18 @@ class Traced:
         """One call is one training step. Without an optimizer in it, only if none is applied elsewhere."""
         return self.applies_optimizer or (self.takes_gradients and not _eager_optimizer)
 
+    @property
+    def kind_of_step(self) -> Optional[str]:
+        """None: it applies the optimizer once. Gradients alone are no step where an optimizer is applied to them later."""
+        return "loop" if self.loops else None if self.applies_optimizer else "gradients"
+
 
 def note_optimizer() -> None:
     """The functions that are being traced now apply an optimizer."""
+    loops = in_graph_loop()
     for function in tracing_stack():
         function.applies_optimizer = True
+        function.loops = function.loops or loops
 
 
 def note_gradients() -> None:
