@@ -64,7 +64,7 @@ TEST_F(AnonymousTrace, HoldsNoNameOrPathButWordsThatBelongToNobody) {
     const ThreadId thread = writer.thread({1, writer.string("secret thread")});
     writer.op_source({secret, writer.string("/secret/model.py"), 1, writer.string("secret_call"), writer.string("secret_layer")});
     writer.alloc({1, 1, thread}, {site, 256, 256, 0});
-    writer.append({2, 2, thread}, Mark{MarkKind::step, MarkEdge::begin, writer.string("train"), 1, {}});
+    writer.append({2, 2, thread}, Mark{MarkKind::step, MarkEdge::begin, writer.string("train"), 1, writer.string("loop")});
     writer.append({3, 3, thread},
                   Mark{MarkKind::layer, MarkEdge::begin, writer.string("secret_layer"), 1, writer.string("secret detail")});
     writer.append({4, 4, thread},
@@ -85,9 +85,9 @@ TEST_F(AnonymousTrace, HoldsNoNameOrPathButWordsThatBelongToNobody) {
   std::fclose(out);
   const std::string lines(text, size);
   std::free(text);
-  for (const char* word :
-       {R"("pool":"GPU_0_bfc")", R"("region":"output")", R"("shape":"[5,5]")", R"("owner":"NCCL")", R"("name":"train")",
-        R"("key":"tensorflow.version","value":"2.21.0")", R"("key":"process.command","value":"~)", R"("kind":"layer")"}) {
+  for (const char* word : {R"("pool":"GPU_0_bfc")", R"("region":"output")", R"("shape":"[5,5]")", R"("owner":"NCCL")",
+                           R"("name":"train")", R"("detail":"loop")", R"("key":"tensorflow.version","value":"2.21.0")",
+                           R"("key":"process.command","value":"~)", R"("kind":"layer")"}) {
     EXPECT_THAT(lines, HasSubstr(word));
   }
   // The layer of the mark, the tag and the op is one name still.

@@ -61,6 +61,7 @@ Setting Names::shown(Setting row) {
 
 Mark Names::shown(Mark row) {
   if (anonymizer_ && Anonymizer::readable_mark(clear_text(row.name))) row.name = reveal(row.name);
+  if (anonymizer_ && Anonymizer::readable_mark(clear_text(row.detail))) row.detail = reveal(row.detail);
   return row;
 }
 

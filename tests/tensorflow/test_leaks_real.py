@@ -23,3 +23,10 @@ def test_verdict(name, record, run, vramscope, newest_tensorflow, tmp_path, reco
         assert answer["verdict"] == "growing", answer["sentence"]
     else:
         assert answer["verdict"] != "growing", answer["sentence"]
+
+
+def test_a_leak_is_seen_where_steps_are_found(record, run, vramscope, newest_tensorflow, tmp_path):
+    """The program ends as programs do: it frees all of it at exit, after the last step."""
+    record([newest_tensorflow, PROGRAMS, "function_loop_keeps_loss"], ["--no-python"])
+    answer = json.loads(run([vramscope, "leaks", "--json", tmp_path / "out"]).stdout)
+    assert answer["verdict"] == "growing", answer["sentence"]
