@@ -20,7 +20,8 @@ using support::format_size;
 
 constexpr std::size_t kPins = 10;
 
-FragPoint point_at(const Engine::State& s, const Place& place, const PoolSet& pools, Moment at, const Layout& layout) {
+FragPoint point_at(const Engine::State& s, const PoolSet& pools, const std::vector<Failure>& failures, Moment at,
+                   const Layout& layout) {
   FragPoint p;
   p.at = at;
   p.time_us = s.store.time_of(at);
@@ -32,12 +33,11 @@ FragPoint point_at(const Engine::State& s, const Place& place, const PoolSet& po
     p.requested += std::min(kind.requested, kind.granted);
   }
   p.cached = layout.free;
-  p.request = largest_recent_request(s.store, pools, at);
+  p.request = largest_recent_request(s.store, pools, failures, at);
   for (const Hole& h : layout.holes) {
     p.largest_free = std::max(p.largest_free, h.bytes);
     if (h.bytes < p.request) p.unusable += h.bytes;
   }
-  (void)place;
   return p;
 }
 
@@ -48,12 +48,13 @@ std::uint64_t live_count(const Store& store, Moment at) {
 }
 
 // Where the state is worth a look: peaks, growths, failures, and evenly between.
-std::vector<Moment> moments_of(const Engine::State& s, const Place& place) {
+std::vector<Moment> moments_of(const Engine::State& s, const Place& place, const std::vector<Failure>& failures) {
   const Store& store = s.store;
   // Each look sorts the live set by address.
   std::size_t most = std::clamp<std::size_t>(
       200'000 / std::max<std::uint64_t>(1, place.allocs == 0 ? 1 : live_count(store, place.peak_at)), 8, 64);
   std::set<Moment> out = {place.peak_at, store.events()};
+  for (const Failure& f : failures) out.insert(f.at);
   if (place.steady) out.insert(place.steady_peak_at);
   for (const auto& r : store.regions)
     if (out.size() < most / 2) out.insert(r.pos);
@@ -85,6 +86,11 @@ std::vector<Pin> pins_of(const Store& store, const Layout& layout, const Filter&
   std::vector<Pin> out;
   for (auto [bytes, alloc] : order) out.push_back({block_of(store, alloc), bytes, bytes + store.kind_of(alloc).granted});
   return out;
+}
+
+std::string pin_advice(const std::vector<Pin>& pins) {
+  if (pins.empty()) return {};
+  return fmt::format("free or move {} earlier: it keeps {} apart", pins[0].block.op, format_size(pins[0].frees));
 }
 
 // Growths of the pool although enough was free.
@@ -132,9 +138,11 @@ Result<Fragmentation> Engine::fragmentation(int place_index, std::string_view wh
     out.sentence = fmt::format("Nothing can be said about fragmentation on {}: no regions were recorded.", place.name);
     return out;
   }
-  for (Moment at : moments_of(s, place)) {
+  std::vector<Failure> failures = fragmented_failures(s, place);
+  out.failed = failures.size();
+  for (Moment at : moments_of(s, place, failures)) {
     Layout layout = layout_at(store, place, pools, at);
-    FragPoint p = point_at(s, place, pools, at, layout);
+    FragPoint p = point_at(s, pools, failures, at, layout);
     if (p.pool == 0) continue;
     out.points.push_back(p);
     if (out.worst.pool == 0 || p.unusable > out.worst.unusable || (p.unusable == out.worst.unusable && p.live > out.worst.live))
@@ -152,7 +160,13 @@ Result<Fragmentation> Engine::fragmentation(int place_index, std::string_view wh
   Bytes empty = 0;
   for (const Region& r : out.empty) empty += r.bytes;
 
-  if (!out.grown.empty()) {
+  if (!failures.empty()) {
+    const Failure& f = *std::ranges::max_element(failures, {}, &Failure::free);
+    out.sentence =
+        fmt::format("{} were free, yet a request for {} failed at {}: the largest piece was {}.", format_size(f.free),
+                    format_size(f.requested), support::format_duration(store.time_of(f.at)), format_size(f.largest_piece));
+    out.advice = pin_advice(out.pins);
+  } else if (!out.grown.empty()) {
     const Grown& g = *std::ranges::max_element(out.grown, {}, &Grown::grew_by);
     out.sentence =
         fmt::format("{} were free, yet a request for {} did not fit: the largest of {} holes was {}. The pool grew by {}.",
@@ -161,9 +175,7 @@ Result<Fragmentation> Engine::fragmentation(int place_index, std::string_view wh
   } else if (out.worst.unusable * 10 > out.worst.pool) {
     out.sentence = fmt::format("At worst {} of {} free bytes lie in holes too small for the largest recent request ({}).",
                                format_size(out.worst.unusable), format_size(out.worst.cached), format_size(out.worst.request));
-    if (!out.pins.empty())
-      out.advice =
-          fmt::format("free or move {} earlier: it keeps {} apart", out.pins[0].block.op, format_size(out.pins[0].frees));
+    out.advice = pin_advice(out.pins);
   } else {
     out.sentence =
         fmt::format("Fragmentation costs little: at worst {} of the pool's {} could not serve the largest recent request ({}).",

@@ -126,7 +126,7 @@ Result<Ledger> Engine::ledger(std::string_view at_word, int place_index, std::st
   }
   LedgerLine held{"pool regions", {}, {}, {}, {}};
   if (!layout.regions.empty()) {
-    Bytes request = largest_recent_request(store, pools, *at), unusable = 0;
+    Bytes request = largest_recent_request(store, pools, fragmented_failures(s, place), *at), unusable = 0;
     for (const Hole& h : layout.holes) unusable += h.bytes < request ? h.bytes : 0;
     held.bytes = regions;
     held.parts = {{"live blocks", live - std::min(live, layout.outside)}, {"cached free", layout.free}};

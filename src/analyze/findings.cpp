@@ -147,7 +147,8 @@ class Finder {
     if (place_.regions_peak == 0) return;
     auto frag = engine_.fragmentation();
     if (!frag) return;
-    if (frag->grown.empty() && frag->worst.unusable * 10 <= frag->worst.pool) return fine("No fragmentation to speak of");
+    if (frag->failed == 0 && frag->grown.empty() && frag->worst.unusable * 10 <= frag->worst.pool)
+      return fine("No fragmentation to speak of");
     Bytes stake = 0;
     for (const Grown& g : frag->grown) stake = std::max(stake, g.grew_by);
     Finding f{"fragmentation", frag->sentence, "", frag->advice, {}, "map", fmt::format("moment:{}", frag->worst.at), ""};

@@ -2,9 +2,25 @@
 
 #include <algorithm>
 
+#include "analyze/oom_scene.h"
+
 namespace vramscope::analyze {
 
-Bytes largest_recent_request(const Store& store, const PoolSet& pools, Moment at) {
+std::vector<Failure> fragmented_failures(const Engine::State& s, const Place& place) {
+  std::vector<Failure> out;
+  std::size_t looked = 0;
+  for (const auto& o : s.store.ooms) {
+    if (!o.row.final) continue;
+    auto where = failed_pool(s, o.row);
+    if (!where || std::ranges::find(place.pools, where->pool) == place.pools.end()) continue;
+    if (++looked > kMostFailures) break;
+    OomScene scene = scene_of(s, *where, o);
+    if (scene.fragmented()) out.push_back({o.pos, scene.requested, scene.free(), scene.largest_piece()});
+  }
+  return out;
+}
+
+Bytes largest_recent_request(const Store& store, const PoolSet& pools, const std::vector<Failure>& failures, Moment at) {
   constexpr std::uint64_t kMost = 20'000;
   auto end = static_cast<std::uint64_t>(std::lower_bound(store.birth.begin(), store.birth.end(), at) - store.birth.begin());
   std::uint64_t from = end > kMost ? end - kMost : 0;
@@ -23,6 +39,9 @@ Bytes largest_recent_request(const Store& store, const PoolSet& pools, Moment at
     const Kind& kind = store.kind_of(a);
     if (kind.pool < pools.size() && pools[kind.pool] != 0) out = std::max(out, kind.requested);
   }
+  Moment since = from < end ? store.birth[from] : 0;
+  for (const Failure& f : failures)
+    if (f.at >= since && f.at <= at) out = std::max(out, f.requested);
   return out;
 }
 

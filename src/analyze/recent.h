@@ -1,13 +1,22 @@
 // What a pool was asked for lately.
 #pragma once
 
+#include <vector>
+
 #include "analyze/answers.h"
-#include "analyze/grouper.h"
-#include "analyze/store.h"
+#include "analyze/state.h"
 
 namespace vramscope::analyze {
 
-// Largest request since the beginning of the step that holds the moment (or came last before it), at most 20,000 back.
-Bytes largest_recent_request(const Store& store, const PoolSet& pools, Moment at);
+// A request that failed although enough was free, in pieces.
+struct Failure {
+  Moment at = 0;
+  Bytes requested = 0, free = 0, largest_piece = 0;
+};
+std::vector<Failure> fragmented_failures(const Engine::State& state, const Place& place);
+
+// Largest request since the beginning of the step that holds the moment (or came last before it), at most 20,000 back; one that
+// failed for want of a large piece counts, one that was larger than all that was free does not.
+Bytes largest_recent_request(const Store& store, const PoolSet& pools, const std::vector<Failure>& failures, Moment at);
 
 }  // namespace vramscope::analyze

@@ -24,6 +24,7 @@ struct Program {
   std::uint64_t model = 20 * kMiB, request = 8 * kMiB;
   std::uint64_t leak = 0, scratch = 0;
   bool fragmented = false, growth = false, killed = false;
+  bool steps = true;     // else the request comes right after the model
   bool unwinds = false;  // an exception frees everything on its way out, as Python does
 };
 
@@ -55,7 +56,8 @@ bool run(const fs::path& path, const Program& p) {
     for (const Handle& h : short_lived) maker.free(h);
     (void)rest;
   }
-  for (int s = 1; ok && s <= 30; ++s) {
+  if (ok && !p.steps) ok = get("Tile", "output", p.request).has_value();
+  for (int s = 1; ok && p.steps && s <= 30; ++s) {
     maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
     auto a = get("StatefulPartitionedCall/sequential/dense/Relu", "output", p.fragmented ? 4096 : 2 * kMiB);
     ok = a.has_value();
@@ -127,6 +129,70 @@ TEST_F(Oom, Fragmentation) {
   EXPECT_EQ(e.verdict, "fragmentation");
   EXPECT_GE(e.free, e.requested);
   EXPECT_LT(e.largest_free, e.requested);
+}
+
+TEST_F(Oom, FragmentationIsNotDeniedElsewhere) {
+  Program p;
+  p.fragmented = true;
+  OpenOptions options;
+  options.keep_index = false;
+  ASSERT_FALSE(run(path_, p));
+  Engine engine = Engine::open(path_, options).value();
+  Fragmentation f = engine.fragmentation().value();
+  OomEvent e = engine.ooms().events.back();
+  EXPECT_EQ(f.failed, 1u);
+  EXPECT_EQ(f.worst.at, e.at);
+  EXPECT_EQ(f.worst.request, p.request);
+  EXPECT_EQ(f.worst.unusable, e.free);  // one region, and no hole serves the request
+  EXPECT_NE(f.sentence.find("a request for 8.0 MiB failed"), std::string::npos) << f.sentence;
+  Findings findings = engine.findings();
+  EXPECT_NE(std::ranges::find(findings.findings, "fragmentation", &Finding::id), findings.findings.end());
+  for (const std::string& clause : findings.also_checked) EXPECT_EQ(clause.find("No fragmentation"), std::string::npos);
+  Ledger ledger = engine.ledger("oom").value();
+  const LedgerLine& held = *std::ranges::find(ledger.lines, "pool regions", &LedgerLine::name);
+  EXPECT_NE(held.note.find("request (8.0 MiB)"), std::string::npos) << held.note;
+  EXPECT_FALSE(check(engine, "fragmentation = \"10%\"\n", nullptr).value().violations.empty());
+}
+
+TEST_F(Oom, ARequestLargerThanAllThatWasFreeIsNoFragmentation) {
+  Program p;
+  p.request = 60 * kMiB;
+  ASSERT_FALSE(run(path_, p));
+  OpenOptions options;
+  options.keep_index = false;
+  Fragmentation f = Engine::open(path_, options).value().fragmentation().value();
+  EXPECT_EQ(f.failed, 0u);
+  EXPECT_LT(f.worst.request, p.request);
+}
+
+// The limit that the answer advises serves the request, one MiB less does not. Regions are not joined: what is free in one
+// cannot make up for what another lacks, and a region that the limit cut grows with the limit.
+TEST_F(Oom, AdvisedLimitIsTheSmallestThatServes) {
+  struct Case {
+    std::uint64_t limit, model, request;
+    bool growth;
+  };
+  for (auto [limit, model, request, growth] :
+       {Case{24 * kMiB, kMiB / 2, 500 * kMiB, true},  // 1.5 MiB free in the first region
+        Case{24 * kMiB, 15 * kMiB, 13 * kMiB, true}, Case{10 * kMiB, 9 * kMiB, 3 * kMiB, true},  // cut, and growing is enough
+        Case{10 * kMiB, 9 * kMiB, 30 * kMiB, true},                                              // cut, and growing is not enough
+        Case{24 * kMiB, 23 * kMiB + 300, 5 * kMiB, true}, Case{24 * kMiB, 20 * kMiB, 8 * kMiB, false}}) {
+    SCOPED_TRACE(testing::Message() << limit / kMiB << " " << model / kMiB << " " << request / kMiB << " " << growth);
+    Program p;
+    p.card = 4096 * kMiB;
+    p.limit = limit, p.model = model, p.request = request, p.growth = growth;
+    p.steps = false;
+    ASSERT_FALSE(run(path_, p));
+    OpenOptions options;
+    options.keep_index = false;
+    Ooms ooms = Engine::open(path_, options).value().ooms();
+    ASSERT_EQ(ooms.events.back().verdict, "pool limit");
+    std::uint64_t advised = std::stoull(ooms.advice.substr(ooms.advice.find(" to ") + 4));
+    p.limit = advised * kMiB;
+    EXPECT_TRUE(run(path_, p)) << ooms.advice;
+    p.limit -= kMiB;
+    EXPECT_FALSE(run(path_, p)) << ooms.advice;
+  }
 }
 
 TEST_F(Oom, PoolLimit) {
