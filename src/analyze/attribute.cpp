@@ -125,6 +125,29 @@ class PipelineThreads {
   tsl::robin_set<std::uint32_t> named_, unnamed_;
 };
 
+// Devices that run one program each go through a step at their own pace: where there are several, each has a slot of its own.
+// Slot 0 is for everything together.
+class DeviceSlots {
+ public:
+  explicit DeviceSlots(const Store& draft) {
+    std::map<std::int64_t, std::size_t> devices;
+    const auto& pools = draft.words().pools;
+    for (const auto& pool : pools)
+      if (pool.device >= 0 && pool.level == trace::Level::tensor) devices.try_emplace(pool.device, devices.size() + 1);
+    of_pool_.assign(pools.size(), 0);
+    if (devices.size() < 2) return;
+    count_ = devices.size() + 1;
+    for (std::size_t i = 0; i < pools.size(); ++i)
+      if (auto found = devices.find(pools[i].device); found != devices.end()) of_pool_[i] = found->second;
+  }
+  std::size_t count() const { return count_; }
+  std::size_t of(const Kind& kind) const { return kind.pool < of_pool_.size() ? of_pool_[kind.pool] : 0; }
+
+ private:
+  std::vector<std::size_t> of_pool_;
+  std::size_t count_ = 1;
+};
+
 // Which block holds an address at a moment. Tags come in bursts; one look at the live set serves a burst.
 std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& draft, std::uint64_t& unmatched) {
   std::map<std::uint32_t, const Stamped<trace::Tag>*> out;
@@ -184,22 +207,36 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
   };
   // Where the backward pass of each step begins. Not at its first op: what a gradient needs of the forward pass alone is computed
   // as soon as that is there. It is where the forward ops are behind and the backward ops ahead, as far as the order allows.
-  std::vector<std::uint64_t> backward(steps.size(), kNever);
+  const DeviceSlots slots(draft);
+  std::vector<std::uint64_t> turns(steps.size() * slots.count(), kNever);
   parallel(threads, steps.size(), [&](std::size_t s, unsigned) {
-    std::int64_t lead = 0, best = 0;
-    bool behind_best = true;
+    struct Lead {
+      std::int64_t now = 0, best = 0;
+      bool behind_best = true;
+    };
+    std::vector<Lead> leads(slots.count());
+    auto count = [&](std::size_t slot, Stage stage, std::uint64_t pos) {
+      Lead& lead = leads[slot];
+      if (stage == Stage::forward && ++lead.now > lead.best) lead.best = lead.now, lead.behind_best = true;
+      if (stage != Stage::backward) return;
+      --lead.now;
+      if (lead.behind_best) turns[s * slots.count() + slot] = pos;
+      lead.behind_best = false;
+    };
     for (std::uint64_t pos = steps[s].begin; pos < std::min<std::uint64_t>(steps[s].end, columns.ref.size()); ++pos) {
       std::uint32_t ref = columns.ref[pos];
       if (ref == kNone32 || (ref & 1) != 0) continue;
       Scope scope;
-      Stage stage = stage_of(ref >> 1, draft.kind_of(ref >> 1), scope);
-      if (stage == Stage::forward && ++lead > best) best = lead, behind_best = true;
-      if (stage != Stage::backward) continue;
-      --lead;
-      if (behind_best) backward[s] = pos;
-      behind_best = false;
+      const Kind& kind = draft.kind_of(ref >> 1);
+      Stage stage = stage_of(ref >> 1, kind, scope);
+      count(0, stage, pos);
+      if (std::size_t slot = slots.of(kind); slot > 0) count(slot, stage, pos);
     }
   });
+  auto backward = [&](std::size_t s, const Kind& kind) {
+    std::uint64_t own = turns[s * slots.count() + slots.of(kind)];
+    return own != kNever ? own : turns[s * slots.count()];
+  };
   const PipelineThreads pipeline(draft, columns);
   const std::uint32_t pipeline_name = names.id("input");
 
@@ -220,7 +257,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       }
       std::size_t s = step_of(steps, columns.birth[i]);
       if (s < steps.size()) {
-        std::uint64_t turn = backward[s], death = columns.death[i];
+        std::uint64_t turn = backward(s, kind), death = columns.death[i];
         // Where the recording ends inside a step, what is live there counts as if the step had gone on. A block may also come
         // back a few steps later: eager tapes wait for Python's garbage collector.
         bool cut_short = columns.death[i] == kNone32 && steps[s].end >= columns.ref.size();
@@ -244,7 +281,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       }
       // What the optimizer computes and is still there in the next backward pass is its state: the variable took over the block.
       if (stage == Stage::optimizer && category == trace::Category::temporary && s < steps.size() && is_tensorflow(draft, kind)) {
-        std::uint64_t next = s + 1 < steps.size() ? backward[s + 1] : steps[s].end;
+        std::uint64_t next = s + 1 < steps.size() ? backward(s + 1, kind) : steps[s].end;
         if (columns.death[i] == kNone32 || columns.death[i] > next) {
           category = trace::Category::optimizer_state;
           known = Known::inferred;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -69,6 +70,20 @@ TEST_P(Queries, TheSentenceSaysWhetherStepsAreAlike) {
   }
   if (std::string(GetParam()) == "shapes") {
     EXPECT_NE(sentence.find("its steady steps peak at"), std::string::npos) << sentence;
+  }
+}
+
+// Devices that run one program hold the same at their peaks, each block of the same category.
+TEST_P(Queries, CategoriesAreTheSameOnEveryDevice) {
+  std::map<std::string, Bytes> first;
+  for (std::size_t i = 0; i < engine_->places().size(); ++i) {
+    if (engine_->places()[i].device < 0 || engine_->places()[i].driver) continue;
+    std::map<std::string, Bytes> held;
+    const Live live = engine_->live({"step:3", {By::category}, "", static_cast<int>(i), 0}).value();
+    for (const Group& g : live.groups) held[g.keys[0]] = g.bytes;
+    EXPECT_GT(held["activations"], 0u) << engine_->places()[i].name;
+    if (first.empty()) first = held;
+    EXPECT_EQ(held, first) << engine_->places()[i].name;
   }
 }
 
