@@ -162,9 +162,10 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
     out.stage = Stage::input;
   else if (framework == trace::Framework::tensorflow && parts.size() >= 2)
     out.stage = Stage::forward;
-  // What an optimizer of graphs folds into a constant has a scope of its own, with the op's old name inside.
-  const bool folded = parts.front() == "ConstantFolding";
-  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !folded) out.layer = parts.front();
+  // What an optimizer of graphs folds into a constant has a scope of its own, with the op's old name inside. No scope that a
+  // program may name begins with an underscore: those are TensorFlow's own.
+  const bool own_scope = parts.front() == "ConstantFolding" || parts.front().starts_with('_');
+  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !own_scope) out.layer = parts.front();
 
   bool scratch = region == "temp" || (region.empty() && framework == trace::Framework::tensorflow);
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))

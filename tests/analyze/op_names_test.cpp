@@ -20,6 +20,11 @@ TEST(OpNames, AFoldedConstantBelongsToNoLayer) {
   EXPECT_EQ(layer_of("ConstantFolding/StatefulPartitionedCall/gradient_tape/sequential_1/conv2d_1_2/ShapeN-matshapes-1"), "");
 }
 
+TEST(OpNames, AScopeThatTensorFlowMadeIsNoLayer) {
+  EXPECT_EQ(layer_of("_211/Mul"), "");
+  EXPECT_EQ(layer_of("StatefulPartitionedCall/_7/AddV2"), "");
+}
+
 TEST(OpNames, AnArgumentOfAnOpMakesTheOpNoLayer) {
   for (const char* op :
        {"Slice/begin", "Slice/size", "Reshape/shape", "GatherV2_1/axis", "range/_0__cf__0", "strided_slice_2/stack_1"})
