@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/colour.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -35,6 +36,7 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
   if (values.size() < 2) return {};
   std::uint64_t high = *std::ranges::max_element(values), low = *std::ranges::min_element(values);
   if (high == 0) return {};
+  const Unit unit = Unit::for_largest(high);
   std::size_t columns = ascii ? kWidth : kWidth * 2, rows = ascii ? kHeight : kHeight * 4;
   std::vector<std::size_t> level;
   for (std::uint64_t v : reduce(values, columns))
@@ -48,9 +50,9 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
   for (std::size_t row = 0; row < kHeight; ++row) {
     std::string label;
     if (row == row_of(high))
-      label = support::format_in(high, 1u << 20);
+      label = unit(high);
     else if (row == row_of(low))
-      label = support::format_in(low, 1u << 20);
+      label = unit(low);
     out += fmt::format("  {:>12} │", label);
     std::string dots_of_row;
     for (std::size_t c = 0; c < kWidth; ++c) {

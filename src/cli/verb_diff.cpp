@@ -6,6 +6,7 @@
 #include "cli/diff_sides.h"
 #include "cli/plot.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -44,22 +45,23 @@ class DiffVerb final : public VerbBody {
 
  private:
   std::string table_of(const std::string& head, const std::vector<analyze::CompareRow>& rows, const analyze::Compare& c) const {
-    Table table;
-    table.column(head, Table::Align::left);
-    for (const analyze::CompareSide& side : c.sides) table.column(printable(side.name, 24));
-    table.column("CHANGE");
-    table.column("", Table::Align::left);
     std::uint64_t widest = 0;
     for (const auto& row : rows)
       for (const auto& bytes : row.bytes) widest = std::max(widest, bytes.value_or(0));
+    const Unit unit = Unit::for_largest(widest);
+    Table table;
+    table.column(fmt::format("{}, {}", head, unit.name()), Table::Align::left);
+    for (const analyze::CompareSide& side : c.sides) table.column(printable(side.name, 24));
+    table.column("CHANGE");
+    table.column("", Table::Align::left);
     std::size_t shown = 0;
     for (const analyze::CompareRow& row : rows) {
       if (row.change == 0 && shown > 0 && head != "CATEGORY") continue;
       if (rows_ != 0 && shown++ >= rows_) break;
       bool category = head.starts_with("CATEGORY");
       std::vector<std::string> cells = {category ? in_category(row.key) : dash(head == "OP" ? op_in_layer(row.key) : row.key)};
-      for (const auto& bytes : row.bytes) cells.push_back(bytes ? mib(*bytes) : "–");
-      cells.push_back(signed_mib(row.change));
+      for (const auto& bytes : row.bytes) cells.push_back(bytes ? unit(*bytes) : "–");
+      cells.push_back(unit.with_sign(row.change));
       if (wants_colour(stdout) || ascii_) {
         std::string length = bar(row.bytes.back().value_or(0), widest, 12, ascii_);
         cells.push_back(category ? in_category(row.key, length) : length);
@@ -71,18 +73,20 @@ class DiffVerb final : public VerbBody {
 
   std::string text(const analyze::Compare& c) const {
     std::string out = headline(c.sentence);
+    const Unit unit = Unit::for_all(
+        c.sides, [](const analyze::CompareSide& s) { return std::max({s.peak, s.steady_peak, s.left_after, s.regions}); });
     Table sides;
-    sides.column(fmt::format("MiB, {}", c.basis), Table::Align::left);
+    sides.column(fmt::format("{}, {}", unit.name(), c.basis), Table::Align::left);
     for (const analyze::CompareSide& side : c.sides) sides.column(printable(side.name, 24));
     auto line = [&](const char* name, auto figure) {
       std::vector<std::string> cells = {name};
       for (const analyze::CompareSide& side : c.sides) cells.push_back(figure(side));
       sides.row(cells);
     };
-    line("steady peak", [](const analyze::CompareSide& s) { return mib(s.steady_peak); });
-    line("peak", [](const analyze::CompareSide& s) { return mib(s.peak); });
-    line("left after a step", [](const analyze::CompareSide& s) { return mib(s.left_after); });
-    line("pool", [](const analyze::CompareSide& s) { return mib(s.regions); });
+    line("steady peak", [&](const analyze::CompareSide& s) { return unit(s.steady_peak); });
+    line("peak", [&](const analyze::CompareSide& s) { return unit(s.peak); });
+    line("left after a step", [&](const analyze::CompareSide& s) { return unit(s.left_after); });
+    line("pool", [&](const analyze::CompareSide& s) { return unit(s.regions); });
     line("steps", [](const analyze::CompareSide& s) { return support::format_count(s.steps); });
     line("blocks a step", [](const analyze::CompareSide& s) { return support::format_count(s.allocs_per_step); });
     out += "\n" + sides.text(wants_colour(stdout));

@@ -4,6 +4,7 @@
 
 #include "cli/answer.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 
 namespace vramscope::cli {
 
@@ -27,11 +28,14 @@ class LayersVerb final : public VerbBody {
 
  private:
   std::string text(const analyze::Layers& layers) const {
+    analyze::Bytes most = 0;
+    for (const analyze::LayerRow& r : layers.rows) most = std::max({most, r.own_peak, r.total});
+    const Unit unit = Unit::for_largest(most);
     Table table;
     table.column("LAYER", Table::Align::left);
     table.column("LINE", Table::Align::left);
     for (const char* head :
-         {"PARAMETERS", "GRADIENTS", "OPTIMIZER", "ACTIVATIONS", "TEMPORARIES", "OTHER", "MiB", "ITS OWN PEAK"})
+         {"PARAMETERS", "GRADIENTS", "OPTIMIZER", "ACTIVATIONS", "TEMPORARIES", "OTHER", unit.name().c_str(), "ITS OWN PEAK"})
       table.column(head);
     analyze::LayerRow sum;
     std::size_t shown = 0;
@@ -40,23 +44,25 @@ class LayersVerb final : public VerbBody {
       sum.activations += r.activations, sum.temporaries += r.temporaries, sum.other += r.other, sum.total += r.total;
       if (options_.rows != 0 && shown >= options_.rows) continue;
       ++shown;
-      table.row(cells(r, r.name.empty() ? "– (outside layers)" : printable(r.name, 40), r.own_peak > 0 ? mib(r.own_peak) : ""));
+      table.row(
+          cells(r, r.name.empty() ? "– (outside layers)" : printable(r.name, 40), r.own_peak > 0 ? unit(r.own_peak) : "", unit));
     }
     if (layers.rows.size() > shown) table.row({fmt::format("{} more", layers.rows.size() - shown)});
-    table.total(cells(sum, "all", ""));
+    table.total(cells(sum, "all", "", unit));
     return headline(layers.sentence) + "\n" + table.text(wants_colour(stdout));
   }
 
-  static std::vector<std::string> cells(const analyze::LayerRow& r, const std::string& name, const std::string& own) {
+  static std::vector<std::string> cells(const analyze::LayerRow& r, const std::string& name, const std::string& own,
+                                        const Unit& unit) {
     return {name,
             r.line,
-            mib(r.parameters),
-            mib(r.gradients),
-            mib(r.optimizer_state),
-            mib(r.activations),
-            mib(r.temporaries),
-            mib(r.other),
-            mib(r.total),
+            unit(r.parameters),
+            unit(r.gradients),
+            unit(r.optimizer_state),
+            unit(r.activations),
+            unit(r.temporaries),
+            unit(r.other),
+            unit(r.total),
             own};
   }
 

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <functional>
+
 #include <cmath>
 
 #include "cli/answer.h"
 #include "cli/plot.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -44,7 +47,9 @@ class LeaksVerb final : public VerbBody {
       out += "\n" + table.text(colour);
     }
     if (leaks.verdict != "not growing" && leaks.left_after.size() > 1)
-      out += "\n" + dim("  MiB left after each step", colour) + "\n" +
+      out += "\n" +
+             dim(fmt::format("  {} left after each step", Unit::for_all(leaks.left_after, std::identity()).name()), colour) +
+             "\n" +
              plot(leaks.left_after, fmt::format("step {}", leaks.step_number.front()), std::to_string(leaks.step_number.back()),
                   options_.ascii, leaks.rows.empty() ? "" : leaks.rows[0].category);
     if (!leaks.rows.empty() && !leaks.rows[0].examples.empty()) {

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "cli/answer.h"
 #include "cli/plot.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -31,14 +33,14 @@ class StepsVerb final : public VerbBody {
   }
 
  private:
-  static std::vector<std::string> row(const analyze::Step& s) {
-    auto known = [](analyze::Bytes bytes) { return bytes == 0 ? std::string("–") : mib(bytes); };
+  static std::vector<std::string> row(const analyze::Step& s, const Unit& unit) {
+    auto known = [&](analyze::Bytes bytes) { return bytes == 0 ? std::string("–") : unit(bytes); };
     std::string name = s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", s.kind, s.number);
     return {name,
-            mib(s.peak),
-            signed_mib(s.growth),
-            mib(s.after),
-            mib(s.allocated),
+            unit(s.peak),
+            unit.with_sign(s.growth),
+            unit(s.after),
+            unit(s.allocated),
             fmt::format("{:.1f}", s.churn),
             support::format_count(s.allocs),
             known(s.forward_peak),
@@ -57,12 +59,14 @@ class StepsVerb final : public VerbBody {
     if (!steps.steps.empty()) {
       std::vector<std::uint64_t> peaks;
       for (const analyze::Step& s : steps.steps) peaks.push_back(s.peak);
-      out += "\n" + dim("  MiB, peak of each step", colour) + "\n" +
+      const Unit unit = Unit::for_all(peaks, std::identity());
+      out += "\n" + dim(fmt::format("  {}, peak of each step", unit.name()), colour) + "\n" +
              plot(peaks, "step 1", std::to_string(peaks.size()), options_.ascii);
       Table table;
       table.column("STEP", Table::Align::left);
-      for (const char* head : {"PEAK", "GROWTH", "AFTER", "ALLOCATED", "CHURN", "BLOCKS", "FORWARD", "BACKWARD", "OPTIMIZER",
-                               "BEFORE OPT", "AFTER OPT"})
+      table.column("PEAK " + unit.name());
+      for (const char* head :
+           {"GROWTH", "AFTER", "ALLOCATED", "CHURN", "BLOCKS", "FORWARD", "BACKWARD", "OPTIMIZER", "BEFORE OPT", "AFTER OPT"})
         table.column(head);
       table.column("", Table::Align::left);
       // First, odd and last ones; those between are alike.
@@ -71,7 +75,7 @@ class StepsVerb final : public VerbBody {
       for (std::size_t i = 0; i < n; ++i) {
         const analyze::Step& s = steps.steps[i];
         if (i < limit - std::min<std::size_t>(limit, 2) || i + 2 >= n || (s.outlier && shown < 2 * limit)) {
-          table.row(row(s));
+          table.row(row(s, unit));
           ++shown;
           gap = false;
         } else if (!gap) {
@@ -84,7 +88,12 @@ class StepsVerb final : public VerbBody {
     if (!phases.empty()) {
       Table table;
       table.column("PHASE", Table::Align::left);
-      for (const char* head : {"TIMES", "FROM", "FOR", "PEAK", "KEPT", "ALLOCATED", "BLOCKS", "HOST PEAK"}) table.column(head);
+      const Unit unit = Unit::for_all(phases, [](const analyze::Phase& p) { return p.peak; });
+      const Unit host = Unit::for_all(phases, [](const analyze::Phase& p) { return p.host_peak; });
+      for (const std::string& head :
+           {std::string("TIMES"), std::string("FROM"), std::string("FOR"), "PEAK " + unit.name(), std::string("KEPT"),
+            std::string("ALLOCATED"), std::string("BLOCKS"), "HOST PEAK " + host.name()})
+        table.column(head);
       // The same phase may come many times: one row for each name, in the order of the first.
       std::vector<analyze::Phase> rows;
       std::vector<std::uint64_t> times, lasted;
@@ -107,9 +116,9 @@ class StepsVerb final : public VerbBody {
       }
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const analyze::Phase& p = rows[i];
-        table.row({printable(p.name, 30), support::format_count(times[i]), age(p.begin_us), age(lasted[i]), mib(p.peak),
-                   mib(p.growth_kept), mib(p.allocated), support::format_count(p.allocs),
-                   p.host_peak == 0 ? "–" : mib(p.host_peak)});
+        table.row({printable(p.name, 30), support::format_count(times[i]), age(p.begin_us), age(lasted[i]), unit(p.peak),
+                   unit(p.growth_kept), unit(p.allocated), support::format_count(p.allocs),
+                   p.host_peak == 0 ? "–" : host(p.host_peak)});
       }
       out += "\n" + table.text(colour);
     }

@@ -129,6 +129,31 @@ def test_colours_only_where_they_are_wanted(traces):
         assert "\x1b" not in run(traces, ["peak", "autotune", *words], env=env).stdout
 
 
+def test_a_small_model_is_shown_in_kib(traces):
+    """Figures of a table with nothing above one MiB, against the exact bytes."""
+    subprocess.run([BUILD / "tracegen", "small", traces / "small.vram", "seed=7"], check=True, capture_output=True)
+    kib = lambda value: f"{value / 1024:,.1f}"  # noqa: E731
+
+    def table(text, head):
+        lines = text.splitlines()
+        start = next(i for i, line in enumerate(lines) if line.split()[:len(head)] == head)
+        return [re.split(r" {2,}", line.strip()) for line in lines[start:]]
+
+    layers = json.loads(run(traces, ["layers", "small"], "--json").stdout)["rows"]
+    rows = table(run(traces, ["layers", "small"]).stdout, ["LAYER"])
+    assert rows[0][-2:] == ["KiB", "ITS OWN PEAK"]
+    assert [row[-2:] for row in rows[1:1 + len(layers)]] == [[kib(r["total"]), kib(r["own_peak"])] for r in layers]
+
+    steps = json.loads(run(traces, ["steps", "small"], "--json").stdout)["steps"]["steps"]
+    text = run(traces, ["steps", "small", "--ascii"]).stdout
+    assert "KiB, peak of each step" in text and f"{kib(max(s['peak'] for s in steps))} │" in text
+    assert table(text, ["STEP", "PEAK", "KiB"])[1][:2] == ["1", kib(steps[0]["peak"])]
+
+    answer = json.loads(run(traces, ["diff", "small", "small"], "--json").stdout)
+    rows = table(run(traces, ["diff", "small", "small"]).stdout, ["CATEGORY,", "KiB"])
+    assert rows[1][1:3] == [kib(b) for b in answer["categories"][0]["bytes"]]
+
+
 def test_a_narrow_terminal_leaves_columns_out(traces):
     def on_terminal(columns):
         leader, follower = pty.openpty()

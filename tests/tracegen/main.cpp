@@ -34,6 +34,7 @@ const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"noise", [](Training& t) { t.noise = 256u << 10; }},
     {"shapes", [](Training& t) { t.variable_shapes = true; }},
     {"devices", [](Training& t) { t.devices = 2; }},
+    {"small", [](Training& t) { t.layer_bytes = t.weight_bytes = 8u << 10; }},
     {"nomarks", [](Training& t) { t.marks = t.tags = false; }},
     {"eager", [](Training& t) { t.marks = t.tags = false, t.eager = true; }},
     {"toobig", [](Training& t) { t.maker.pool.limit = 6u << 20; }},
