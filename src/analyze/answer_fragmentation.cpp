@@ -139,7 +139,6 @@ Result<Fragmentation> Engine::fragmentation(int place_index, std::string_view wh
     return out;
   }
   std::vector<Failure> failures = fragmented_failures(s, place);
-  out.failed = failures.size();
   for (Moment at : moments_of(s, place, failures)) {
     Layout layout = layout_at(store, place, pools, at);
     FragPoint p = point_at(s, pools, failures, at, layout);

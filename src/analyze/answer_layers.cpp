@@ -54,6 +54,11 @@ std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment fr
   return active;
 }
 
+// Rows that are no part of the model: what brings its inputs, Keras' scope of the loss, what training adds ("(optimizer)").
+bool is_layer(std::string_view name) {
+  return !name.empty() && name != "input" && name != "compile_loss" && !name.starts_with('(');
+}
+
 }  // namespace
 
 Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::string_view where) const {
@@ -112,6 +117,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   auto first = model_order(store, from, state_->steady.has ? store.steps[state_->steady.first].end : to);
   std::string largest;
   Bytes most = 0, total = 0;
+  std::size_t layers = 0;
   for (auto& [layer, row] : rows) {
     row.name = store.name(layer);
     if (layer < own.peak.size()) {
@@ -119,7 +125,9 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
       row.own_peak_at = own.peak[layer] >= row.total ? own.at[layer] : *at;
     }
     total += row.total;
-    if (layer != 0 && row.total > most) most = row.total, largest = row.name;
+    if (!is_layer(row.name)) continue;
+    ++layers;
+    if (row.total > most) most = row.total, largest = row.name;
   }
   std::map<std::uint32_t, std::uint32_t> lines;
   for (const Kind& kind : store.kinds)
@@ -138,9 +146,9 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
     out.sentence = fmt::format(
         "No layer is known for the {} that are live: op names carry none and no layer marks were recorded.", format_size(total));
   else
-    out.sentence = fmt::format("{} holds the most of {} layers: {} of the {} that are live {}.", largest,
-                               order.size() - (rows.contains(0) ? 1 : 0), format_size(most), format_size(total),
-                               at_word == "steady" && state_->steady.has ? "at the steady peak" : "then");
+    out.sentence =
+        fmt::format("{} holds the most of {} layers: {} of the {} that are live {}.", largest, layers, format_size(most),
+                    format_size(total), at_word == "steady" && state_->steady.has ? "at the steady peak" : "then");
   return out;
 }
 

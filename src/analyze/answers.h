@@ -344,7 +344,6 @@ struct Fragmentation {
   std::string sentence;
   std::vector<FragPoint> points;
   FragPoint worst;
-  std::uint64_t failed = 0;  // requests that failed although enough was free
   Bytes slack = 0;     // granted - requested at the worst point
   Bytes rounding = 0;  // of it: up to the allocator's quantum
   std::vector<Pin> pins;

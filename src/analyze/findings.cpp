@@ -12,6 +12,7 @@
 #include "analyze/facts.h"
 #include "analyze/findings_told.h"
 #include "analyze/lifetime.h"
+#include "analyze/recent.h"
 #include "analyze/state.h"
 #include "support/units.h"
 
@@ -147,7 +148,7 @@ class Finder {
     if (place_.regions_peak == 0) return;
     auto frag = engine_.fragmentation();
     if (!frag) return;
-    if (frag->failed == 0 && frag->grown.empty() && frag->worst.unusable * 10 <= frag->worst.pool)
+    if (frag->grown.empty() && frag->worst.unusable * 10 <= frag->worst.pool && fragmented_failures(s_, place_).empty())
       return fine("No fragmentation to speak of");
     Bytes stake = 0;
     for (const Grown& g : frag->grown) stake = std::max(stake, g.grew_by);

@@ -375,7 +375,6 @@ void write(support::JsonWriter& json, const Fragmentation& answer) {
   object.member("sentence", answer.sentence);
   object.member("points", answer.points);
   object.member("worst", answer.worst);
-  object.member("failed", answer.failed);
   object.member("slack", answer.slack);
   object.member("rounding", answer.rounding);
   object.member("pins", answer.pins);

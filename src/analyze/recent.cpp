@@ -39,9 +39,8 @@ Bytes largest_recent_request(const Store& store, const PoolSet& pools, const std
     const Kind& kind = store.kind_of(a);
     if (kind.pool < pools.size() && pools[kind.pool] != 0) out = std::max(out, kind.requested);
   }
-  Moment since = from < end ? store.birth[from] : 0;
   for (const Failure& f : failures)
-    if (f.at >= since && f.at <= at) out = std::max(out, f.requested);
+    if (f.at == at) out = std::max(out, f.requested);
   return out;
 }
 

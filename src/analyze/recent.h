@@ -15,8 +15,8 @@ struct Failure {
 };
 std::vector<Failure> fragmented_failures(const Engine::State& state, const Place& place);
 
-// Largest request since the beginning of the step that holds the moment (or came last before it), at most 20,000 back; one that
-// failed for want of a large piece counts, one that was larger than all that was free does not.
+// Largest request since the beginning of the step that holds the moment (or came last before it), at most 20,000 back. At
+// the moment of a failure the request that failed for want of a large piece counts; afterwards nobody asks for it.
 Bytes largest_recent_request(const Store& store, const PoolSet& pools, const std::vector<Failure>& failures, Moment at);
 
 }  // namespace vramscope::analyze
