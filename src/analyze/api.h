@@ -61,6 +61,10 @@ class Engine {
   Result<std::vector<MemoryEvent>> events(const EventsRequest& request) const;
   std::vector<Completion> complete(std::string_view text, std::size_t limit = 12) const;  // for the filter box
   Status check_filter(std::string_view where) const;
+  // An error for a filter that no block matches: an answer about nothing would read like one about the program. An empty filter
+  // is always fine. `place` -1 = main; kEveryPlace = the whole trace.
+  static constexpr int kEveryPlace = -2;
+  Status check_matches(std::string_view where, int place = -1) const;
 
   // A filter narrows the lines below the pool; card, process and pool know no blocks.
   Result<Ledger> ledger(std::string_view at = "peak", int place = -1, std::string_view where = {}) const;

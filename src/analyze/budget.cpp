@@ -73,6 +73,10 @@ Result<std::vector<BudgetRule>> parse_budget(std::string_view text) {
     rule.key = unquoted(trimmed(line.substr(0, sign)));
     rule.value = unquoted(value);
     if (rule.key.empty() || rule.value.empty()) return fail(fmt::format("budget line {}: key or value is missing", number));
+    auto same = [&](const BudgetRule& r) { return r.table == rule.table && r.key == rule.key; };
+    if (auto first = std::ranges::find_if(out, same); first != out.end())
+      return fail(
+          fmt::format("budget line {}: {} has a limit on line {} already; keep one of them", number, rule.key, first->line));
     out.push_back(std::move(rule));
   }
   return out;

@@ -6,6 +6,7 @@
 #include "analyze/api.h"
 #include "analyze/budget.h"
 #include "analyze/filter.h"
+#include "analyze/filter_text.h"
 #include "analyze/state.h"
 #include "support/units.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 using support::format_size;
 
+constexpr const char* kNothing = "the trace holds no allocation: there is nothing to check";
+
 class Checker {
  public:
   Checker(const Engine& engine, const Engine* baseline, std::string_view where, Check& out)
@@ -21,14 +24,14 @@ class Checker {
 
   Status apply(const BudgetRule& rule) {
     out_.rules += 1;
-    if (rule.table == "category" || rule.table == "layer") return at_peak(rule);
-    if (rule.table == "baseline") return against_baseline(rule);
     auto place = measured(engine_);
     if (!place) return std::unexpected(place.error());
+    if (rule.table == "category" || rule.table == "layer") return at_peak(rule, *place);
+    if (rule.table == "baseline") return against_baseline(rule);
     if (rule.key == "peak") return bytes(rule, place->peak, "the peak is");
     if (rule.key == "steady_peak")
       return place->steady ? bytes(rule, place->steady_peak, "the steady peak is") : fail(no_steady(rule));
-    if (rule.key == "pool") return bytes(rule, place->regions_peak, "the pool holds");
+    if (rule.key == "pool") return pool(rule, place->regions_peak);
     if (rule.key == "end") return bytes(rule, place->end, "live at the end are");
     if (rule.key == "growth_per_step") return growth(rule);
     if (rule.key == "fragmentation") return fragmentation(rule);
@@ -43,8 +46,9 @@ class Checker {
  private:
   // The main place, with what matching blocks alone reach.
   Result<Place> measured(const Engine& engine) const {
-    if (engine.main_place() < 0) return fail("the trace holds no allocation: there is nothing to check");
+    if (engine.main_place() < 0) return fail(kNothing);
     Place place = engine.places()[static_cast<std::size_t>(engine.main_place())];
+    if (place.allocs == 0) return fail(kNothing);
     if (where_.empty()) return place;
     auto view = engine.state().total(-1, where_);
     if (!view) return std::unexpected(view.error());
@@ -56,6 +60,16 @@ class Checker {
     if (steady.has) place.steady_peak = pyramid.peak_between(store, *(*view)->grouper, steady.from, steady.to).high;
     return place;
   }
+  // "; there are a, b, c"
+  std::string layers_there_are() const {
+    constexpr std::size_t kNamed = 8;
+    std::vector<std::string> names;
+    if (auto layers = engine_.layers("steady"))
+      for (const LayerRow& row : layers->rows)
+        if (!row.name.empty() && names.size() < kNamed) names.push_back(row.name);
+    return names.empty() ? "" : fmt::format("; there are {}{}", fmt::join(names, ", "), names.size() == kNamed ? ", ..." : "");
+  }
+
   static std::string no_steady(const BudgetRule& rule) {
     return fmt::format("budget line {}: the trace has no steady steps; record more steps or limit peak instead", rule.line);
   }
@@ -68,24 +82,43 @@ class Checker {
       out_.passed.push_back(fmt::format("{}: {}", name, message));
   }
 
+  static std::unexpected<Error> wrong(const BudgetRule& rule, std::string_view what) {
+    return fail(fmt::format("budget line {}: {}: {}", rule.line, rule.key, what));
+  }
+  static Result<double> size(const BudgetRule& rule) {
+    auto limit = support::parse_size(rule.value);
+    if (!limit) return wrong(rule, limit.error().message);
+    return static_cast<double>(*limit);
+  }
+  static Result<double> number(const BudgetRule& rule, std::string_view text, std::string_view example) {
+    auto value = parse_number(text);
+    if (!value || *value < 0) return wrong(rule, fmt::format("'{}' is not a number from 0 on; write {}", rule.value, example));
+    return *value;
+  }
+
   Status bytes(const BudgetRule& rule, Bytes value, std::string_view what) {
-    auto limit = parse_size(rule.value);
-    if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no size; write 512MiB", rule.line, rule.value));
+    auto limit = size(rule);
+    if (!limit) return std::unexpected(limit.error());
     judge(rule, static_cast<double>(value), *limit,
           fmt::format("{} {}, the limit is {}", what, format_size(value), format_size(static_cast<Bytes>(*limit))));
     return {};
   }
 
+  Status pool(const BudgetRule& rule, Bytes value) {
+    if (value == 0) return wrong(rule, "no region of a pool was recorded; limit peak instead");
+    return bytes(rule, value, "the pool holds");
+  }
+
   Status count(const BudgetRule& rule, double value, std::string_view what) {
-    auto limit = parse_size(rule.value);
-    if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no number", rule.line, rule.value));
+    auto limit = number(rule, rule.value, "0");
+    if (!limit) return std::unexpected(limit.error());
     judge(rule, value, *limit, fmt::format("{} {}, the limit is {}", what, value, *limit));
     return {};
   }
 
   Status growth(const BudgetRule& rule) {
-    auto limit = parse_size(rule.value);
-    if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no size; write 1KiB", rule.line, rule.value));
+    auto limit = size(rule);
+    if (!limit) return std::unexpected(limit.error());
     auto leaks = engine_.leaks(-1, where_);
     if (!leaks) return std::unexpected(leaks.error());
     // A budget is a promise: what cannot be told does not keep it.
@@ -101,23 +134,29 @@ class Checker {
   Status fragmentation(const BudgetRule& rule) {
     std::string text = rule.value;
     bool percent = text.ends_with('%');
-    auto limit = parse_size(percent ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text));
-    if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no share; write 10%", rule.line, rule.value));
+    auto limit = number(rule, percent ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text), "10%");
+    if (!limit) return std::unexpected(limit.error());
     auto frag = engine_.fragmentation();
     if (!frag) return std::unexpected(frag.error());
-    double share = frag->worst.pool > 0 ? static_cast<double>(frag->worst.unusable) / static_cast<double>(frag->worst.pool) : 0;
+    if (frag->worst.pool == 0) return wrong(rule, "no region of a pool was recorded: it cannot be told");
+    double share = static_cast<double>(frag->worst.unusable) / static_cast<double>(frag->worst.pool);
     double most = percent ? *limit / 100 : *limit;
     judge(rule, share, most,
           fmt::format("{:.1f} % of the pool is unusable at worst, the limit is {:.1f} %", share * 100, most * 100));
     return {};
   }
 
-  Status at_peak(const BudgetRule& rule) {
-    auto limit = parse_size(rule.value);
-    if (!limit) return fail(fmt::format("budget line {}: \"{}\" is no size; write 512MiB", rule.line, rule.value));
+  Status at_peak(const BudgetRule& rule, const Place& place) {
+    auto limit = size(rule);
+    if (!limit) return std::unexpected(limit.error());
+    if (!place.steady) return fail(no_steady(rule));
+    if (rule.key.find('"') != std::string::npos) return wrong(rule, "a name with a quotation mark cannot be limited");
     LiveRequest request;
     request.at = "steady";
     request.where = fmt::format("{}:\"{}\"", rule.table, rule.key);
+    // A category that this program does without is a limit kept; a layer that it does not have is a slip of the pen.
+    if (rule.table == "layer" && !engine_.check_matches(request.where))
+      return wrong(rule, fmt::format("the trace has no layer of this name{}", layers_there_are()));
     if (!where_.empty()) request.where += fmt::format(" and ({})", where_);
     auto live = engine_.live(request);
     if (!live) return fail(fmt::format("budget line {}: {}", rule.line, live.error().message));
@@ -134,8 +173,8 @@ class Checker {
     if (!theirs) return fail(fmt::format("baseline: {}", theirs.error().message));
     std::string text = rule.value;
     bool percent = text.ends_with('%');
-    auto tolerance = parse_size(percent ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text));
-    if (!tolerance) return fail(fmt::format("budget line {}: \"{}\" is no tolerance; write 2% or 8MiB", rule.line, rule.value));
+    auto tolerance = percent ? number(rule, std::string_view(text).substr(0, text.size() - 1), "2% or 8MiB") : size(rule);
+    if (!tolerance) return std::unexpected(tolerance.error());
     Bytes now = 0, then = 0;
     if (rule.key == "peak")
       now = mine->peak, then = theirs->peak;
@@ -143,6 +182,8 @@ class Checker {
       now = mine->steady_peak, then = theirs->steady_peak;
     else if (rule.key == "steady_peak")
       return fail(no_steady(rule));
+    else if (rule.key == "pool" && (mine->regions_peak == 0 || theirs->regions_peak == 0))
+      return wrong(rule, "no region of a pool was recorded; compare peak instead");
     else if (rule.key == "pool")
       now = mine->regions_peak, then = theirs->regions_peak;
     else
@@ -166,6 +207,9 @@ Result<Check> check(const Engine& engine, std::string_view budget, const Engine*
   auto rules = parse_budget(budget);
   if (!rules) return std::unexpected(rules.error());
   if (rules->empty()) return fail("the budget file holds no limit; write for example steady_peak = \"300MiB\"");
+  if (auto ok = engine.check_matches(where); !ok) return std::unexpected(ok.error());
+  if (baseline != nullptr)
+    if (auto ok = baseline->check_matches(where); !ok) return fail(fmt::format("baseline: {}", ok.error().message));
   Check out;
   Checker checker(engine, baseline, where, out);
   for (const BudgetRule& rule : *rules)

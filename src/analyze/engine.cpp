@@ -86,6 +86,24 @@ Status Engine::check_filter(std::string_view where) const {
   return {};
 }
 
+Status Engine::check_matches(std::string_view where, int place) const {
+  auto filter = state_->filter(where, kNever, place == kEveryPlace ? -1 : place);
+  if (!filter) return std::unexpected(filter.error());
+  if (filter->everything()) return {};
+  std::string on = "in the trace";
+  PoolSet pools(state_->store.words().pools.size(), 1);
+  if (place != kEveryPlace) {
+    auto one = state_->place(place);
+    if (!one) return std::unexpected(one.error());
+    pools = state_->pools(**one);
+    on = "on " + (*one)->name;
+  }
+  const Grouper blocks(state_->store, pools, &*filter);
+  for (std::uint64_t alloc = 0; alloc < state_->store.allocs(); ++alloc)
+    if (blocks.of(alloc) != kOut) return {};
+  return fail(fmt::format("no block {} matches '{}'", on, where));
+}
+
 std::vector<Frame> Engine::stack(std::uint32_t id) const {
   const Store& store = state_->store;
   std::vector<Frame> out;

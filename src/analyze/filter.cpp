@@ -259,9 +259,9 @@ class Compiler {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (const auto& r : store_.regions)
       if (!r.row.returned) taken.emplace_back(r.row.address, r.row.bytes);
-    auto index = static_cast<std::size_t>(*number);
-    if (index >= taken.size()) return fail(fmt::format("filter: there is no region {}; the trace has {}", t.value, taken.size()));
-    return test_node([&s = store_, r = taken[index]](std::uint64_t a) {
+    if (*number < 0 || *number >= static_cast<double>(taken.size()))
+      return fail(fmt::format("filter: there is no region {}; the trace has {}", t.value, taken.size()));
+    return test_node([&s = store_, r = taken[static_cast<std::size_t>(*number)]](std::uint64_t a) {
       return s.address[a] >= r.first && s.address[a] - r.first < r.second;
     });
   }

@@ -47,7 +47,7 @@ class Filter {
 // Fields that can be written before a colon, for completion and for the error text.
 std::vector<std::string_view> filter_fields();
 
-// "1MiB", "64 KiB", "1.5GB" (binary), "123": bytes. nullopt if it is none.
+// As support::parse_size: bytes. nullopt if it is none.
 std::optional<double> parse_size(std::string_view text);
 // "250ms", "3s", "12us": microseconds.
 std::optional<double> parse_duration(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "analyze/api.h"
 #include "analyze/filter.h"
+#include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -26,7 +28,7 @@ std::optional<double> with_unit(std::string_view text, const std::array<std::pai
   std::string copy(text);
   char* end = nullptr;
   double value = std::strtod(copy.c_str(), &end);
-  if (end == copy.c_str()) return std::nullopt;
+  if (end == copy.c_str() || !std::isfinite(value)) return std::nullopt;
   std::string unit;
   for (const char* c = end; *c != 0; ++c)
     if (*c != ' ') unit += low(*c);
@@ -56,27 +58,14 @@ std::optional<double> parse_number(std::string_view text) {
   std::string copy(text);
   char* end = nullptr;
   double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != 0) return std::nullopt;
+  if (copy.empty() || *end != 0 || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
 std::optional<double> parse_size(std::string_view text) {
-  constexpr double k = 1024;
-  constexpr std::array<std::pair<std::string_view, double>, 14> kUnits = {{{"", 1},
-                                                                           {"b", 1},
-                                                                           {"k", k},
-                                                                           {"kb", k},
-                                                                           {"kib", k},
-                                                                           {"m", k * k},
-                                                                           {"mb", k * k},
-                                                                           {"mib", k * k},
-                                                                           {"g", k * k * k},
-                                                                           {"gb", k * k * k},
-                                                                           {"gib", k * k * k},
-                                                                           {"t", k * k * k * k},
-                                                                           {"tb", k * k * k * k},
-                                                                           {"tib", k * k * k * k}}};
-  return with_unit(text, kUnits);
+  auto bytes = support::parse_size(text);
+  if (!bytes) return std::nullopt;
+  return static_cast<double>(*bytes);
 }
 
 std::optional<double> parse_duration(std::string_view text) {

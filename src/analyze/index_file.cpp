@@ -52,7 +52,7 @@ std::uint64_t section_checksum(const std::byte* data, std::uint64_t bytes) {
 }  // namespace
 
 Result<Fingerprint> fingerprint(const std::filesystem::path& trace) {
-  int fd = ::open(trace.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = ::open(trace.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return fail(fmt::format("cannot open {}: {}", trace.string(), std::strerror(errno)));
   struct stat st{};
   ::fstat(fd, &st);
@@ -81,11 +81,12 @@ Result<Mapping> Mapping::map(int fd, std::uint64_t bytes, bool writable) {
 }
 
 Result<IndexFile> IndexFile::open(const std::filesystem::path& path, const Fingerprint& trace) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a named pipe would wait for a writer for ever.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return fail("no index");
   struct stat st{};
   ::fstat(fd, &st);
-  auto bytes = static_cast<std::uint64_t>(st.st_size);
+  auto bytes = S_ISREG(st.st_mode) ? static_cast<std::uint64_t>(st.st_size) : 0;
   auto mapping = bytes >= kPage ? Mapping::map(fd, bytes, false) : Result<Mapping>(fail("index too short"));
   ::close(fd);
   if (!mapping) return std::unexpected(mapping.error());

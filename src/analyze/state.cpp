@@ -81,6 +81,14 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
     if (!instant.starts_with(prefix)) return std::nullopt;
     return parse_number(instant.substr(prefix.size()));
   };
+  // A time since the start, which must lie within the trace.
+  auto within = [&](double us) -> Result<Moment> {
+    const std::uint64_t end = std::max(store.duration_us(), store.time_of(store.events()));
+    if (us < 0) return fail(fmt::format("\"{}\" is before the start of the trace", instant));
+    if (us > static_cast<double>(end))
+      return fail(fmt::format("\"{}\" is beyond the end of the trace, which is at {}s", instant, static_cast<double>(end) / 1e6));
+    return store.moment_at(static_cast<std::uint64_t>(us));
+  };
   if (instant == "peak" || instant.empty()) return p.peak_at;
   if (instant == "steady") return p.steady ? p.steady_peak_at : p.peak_at;
   if (instant == "end") return store.events();
@@ -105,7 +113,7 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
       if (plus != std::string_view::npos) {
         auto after = parse_duration(rest.substr(plus + 1));
         if (!after) return fail(fmt::format("\"{}\" is no time after the step's start; write step:20+6.3ms", instant));
-        return store.moment_at(step.begin_us + static_cast<std::uint64_t>(*after));
+        return within(static_cast<double>(step.begin_us) + *after);
       }
       auto v = total(place_index);
       if (!v) return std::unexpected(v.error());
@@ -114,7 +122,7 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
     if (store.steps.empty()) return fail("the trace has no steps; give a time (6.2s) or peak, end");
     return fail(fmt::format("there is no {}; the trace has {} steps", instant, store.steps.size()));
   }
-  if (auto us = parse_duration(instant)) return store.moment_at(static_cast<std::uint64_t>(std::max(0.0, *us)));
+  if (auto us = parse_duration(instant)) return within(*us);
   return fail(fmt::format("\"{}\" is no instant; write peak, steady, end, step:N, a time such as 6.2s or 250ms, oom", instant));
 }
 

@@ -36,11 +36,47 @@ Result<int> AnswerOptions::place_of(const analyze::Engine& engine) const {
 namespace {
 
 bool g_damage_said = false;
+constexpr std::size_t kLongestWord = 120;  // a path fits; a name of thousands of characters is cut
 
 // One line above the answer of one process among several.
 std::string head_of(const std::filesystem::path& trace) {
   const auto rank = rank_in(trace);
-  return rank ? fmt::format("rank {}, {}", *rank, trace.filename().string()) : trace.filename().string();
+  const std::string name = printable(trace.filename().string());
+  return rank ? fmt::format("rank {}, {}", *rank, name) : name;
+}
+
+}  // namespace
+
+namespace {
+
+// What became of one trace of several.
+struct Outcome {
+  std::optional<Answer> answer;
+  std::string why_not;    // without one
+  bool no_match = false;  // the filter fits none of its blocks, which is no fault where other processes have some
+};
+
+Outcome ask_one(const AnswerOptions& options, const std::filesystem::path& trace,
+                const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask) {
+  auto engine = analyze::Engine::open(trace);
+  if (!engine) return {{}, engine.error().message};
+  const std::string damage = engine->overview().damage;
+  const auto no_answer = [&](const std::string& reason) -> Outcome {
+    return {{}, fmt::format("{}: {}", trace.filename().string(), damage.empty() ? reason : damage)};
+  };
+  auto place = options.place_of(*engine);
+  if (!place) return no_answer(place.error().message);
+  if (auto ok = engine->check_filter(options.where); !ok) return no_answer(ok.error().message);
+  if (auto ok = engine->check_matches(options.where, options.every_place ? analyze::Engine::kEveryPlace : *place); !ok) {
+    Outcome out = no_answer(ok.error().message);
+    out.no_match = true;
+    return out;
+  }
+  auto answer = ask(*engine, *place);
+  if (!answer) return no_answer(answer.error().message);
+  say_damage(trace, damage);
+  say_missing(trace, engine->overview().missing);
+  return {std::move(*answer), {}};
 }
 
 }  // namespace
@@ -50,34 +86,38 @@ Result<int> answer_each(const AnswerOptions& options,
   auto traces = traces_of(options.trace);
   if (!traces) return std::unexpected(traces.error());
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < traces->size(); ++i) {
-    auto engine = analyze::Engine::open((*traces)[i]);
-    if (!engine) return std::unexpected(engine.error());
-    auto place = options.place_of(*engine);
-    if (!place) return std::unexpected(place.error());
-    auto answer = ask(*engine, *place);
-    if (!answer) {
-      const std::string damage = engine->overview().damage;
-      return fail(fmt::format("{}: {}", (*traces)[i].filename().string(), damage.empty() ? answer.error().message : damage));
-    }
-    say_damage((*traces)[i], engine->overview().damage);
-    say_missing((*traces)[i], engine->overview().missing);
-    if (options.json) {
-      parts.push_back(std::move(answer->json));
+  std::vector<Outcome> without;
+  bool answered = false;
+  for (const auto& trace : *traces) {
+    Outcome outcome = ask_one(options, trace, ask);
+    if (!outcome.answer) {
+      if (traces->size() == 1) return fail(outcome.why_not);
+      without.push_back(std::move(outcome));
       continue;
     }
-    if (traces->size() > 1) fmt::print("{}{}\n", i > 0 ? "\n" : "", dim(head_of((*traces)[i]), wants_colour(stdout)));
-    fmt::print("{}", answer->text);
+    if (options.json) {
+      parts.push_back(std::move(outcome.answer->json));
+    } else {
+      if (traces->size() > 1) fmt::print("{}{}\n", answered ? "\n" : "", dim(head_of(trace), wants_colour(stdout)));
+      fmt::print("{}", outcome.answer->text);
+    }
+    answered = true;
   }
-  if (options.json && parts.size() == 1) fmt::print("{}\n", parts[0]);
-  if (options.json && parts.size() > 1) fmt::print("{{\"processes\": [{}]}}\n", fmt::join(parts, ",\n"));
+  for (const Outcome& outcome : without) say_failure(outcome.why_not, !(answered && outcome.no_match));
+  if (options.json && traces->size() == 1) fmt::print("{}\n", parts[0]);
+  if (options.json && traces->size() > 1 && answered) fmt::print("{{\"processes\": [{}]}}\n", fmt::join(parts, ",\n"));
   return 0;
+}
+
+void say_failure(const std::string& message, bool counts) {
+  g_damage_said |= counts;
+  fmt::print(stderr, "vramscope: {}\n", printable(message));
 }
 
 void say_damage(const std::filesystem::path& trace, const std::string& damage) {
   if (damage.empty()) return;
   g_damage_said = true;
-  fmt::print(stderr, "vramscope: {}: {}\n", trace.filename().string(), damage);
+  fmt::print(stderr, "vramscope: {}: {}\n", printable(trace.filename().string()), printable(damage));
 }
 
 void say_missing(const std::filesystem::path& trace, const std::string& missing) {
@@ -87,7 +127,8 @@ void say_missing(const std::filesystem::path& trace, const std::string& missing)
 
 bool damage_was_said() { return g_damage_said; }
 
-std::string headline(const std::string& sentence, bool alarm) {
+std::string headline(const std::string& words, bool alarm) {
+  const std::string sentence = in_a_sentence(words);
   bool colour = wants_colour(stdout);
   auto strong = [&](const std::string& text) { return bold(alarm ? painted(text, kSignalColour) : text, colour); };
   std::size_t width = terminal_width();
@@ -106,9 +147,19 @@ std::string headline(const std::string& sentence, bool alarm) {
   return out + strong(line) + "\n";
 }
 
+std::string in_a_sentence(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    out += (at > 0 ? " " : "") + printable(std::string_view(text).substr(at, space - at), kLongestWord);
+    at = space + 1;
+  }
+  return out;
+}
+
 std::string to_do(const std::string& advice) {
   if (advice.empty()) return {};
-  return fmt::format("\n{}  {}\n", bold("To do", wants_colour(stdout)), advice);
+  return fmt::format("\n{}  {}\n", bold("To do", wants_colour(stdout)), in_a_sentence(advice));
 }
 
 std::string mib(analyze::Bytes bytes) { return support::format_in(bytes, 1u << 20); }

@@ -19,6 +19,7 @@ struct AnswerOptions {
   std::uint64_t rows = 10;
   bool json = false;
   bool ascii = false;
+  bool every_place = false;  // the answer is about all of them, so that --where may match blocks of any
 
   void declare(Arguments& arguments);
   // Index for the engine's calls, or an error that lists the places.
@@ -30,7 +31,8 @@ struct Answer {
   std::string text, json;
 };
 
-// Opens every trace of the file or folder, prints the answers (a folder's with a heading each), or one JSON document.
+// Opens every trace of the file or folder, prints the answers (a folder's with a heading each), or one JSON document. A trace of
+// a folder that cannot be read does not hide the others: it gets its line on stderr.
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask);
 
@@ -39,9 +41,13 @@ void say_damage(const std::filesystem::path& trace, const std::string& damage);
 // What the figures lack though nothing is damaged.
 void say_missing(const std::filesystem::path& trace, const std::string& missing);
 bool damage_was_said();
+// The same for a trace that gives no answer among others that do. `counts`: the exit code becomes 2.
+void say_failure(const std::string& message, bool counts = true);
 
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.
 std::string headline(const std::string& sentence, bool alarm = false);
+// Words of ours with names of a trace among them: nothing that moves the cursor, no word that fills the screen.
+std::string in_a_sentence(const std::string& text);
 // "To do  <remedy>", empty for an empty remedy.
 std::string to_do(const std::string& advice);
 // Figure in the unit of the table's head.

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "cli/colour.h"
 #include "cli/help.h"
 #include "cli/ranks.h"
+#include "cli/terminal.h"
 #include "cli/verb.h"
 #include "support/units.h"
 
@@ -51,7 +53,15 @@ class Cli11Arguments final : public Arguments {
     app_.add_option(std::string(names), target, std::string(help))->type_name("NUMBER");
   }
   void count(std::string_view names, std::uint64_t& target, std::string_view help) override {
-    app_.add_option(std::string(names), target, std::string(help))->type_name("N");
+    // The parser's own reading takes -1 for the largest number there is.
+    const auto read = [&target](const std::string& text) {
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc{} || end != text.data() + text.size())
+        throw CLI::ValidationError(fmt::format("'{}' is not a number from 0 on", text));
+      target = value;
+    };
+    app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("N");
   }
   void operand(std::string_view name, std::string& target, std::string_view help, bool required) override {
     app_.add_option(std::string(name), target, std::string(help))->required(required)->type_name("");
@@ -103,7 +113,7 @@ std::vector<std::string> split_at_dashes(int& argc, char** argv) {
 }
 
 int complain(std::string_view message) {
-  fmt::print(stderr, "vramscope: {}\n", message);
+  fmt::print(stderr, "vramscope: {}\n", printable(message));
   return 2;
 }
 

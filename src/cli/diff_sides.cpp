@@ -26,11 +26,13 @@ std::uint64_t peak_of(const analyze::Engine& engine) {
   return engine.main_place() < 0 ? 0 : engine.places()[static_cast<std::size_t>(engine.main_place())].peak;
 }
 
-Result<Run> open_run(const std::string& place) {
+// `beside_a_folder`: --rank chooses in the folder; a trace named beside it is meant whatever its rank.
+Result<Run> open_run(const std::string& place, bool beside_a_folder) {
   Run run;
   const std::filesystem::path path = place;
   run.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-  const auto traces = traces_of(path);
+  const bool as_named = beside_a_folder && std::filesystem::is_regular_file(path);
+  const auto traces = as_named ? Result<std::vector<std::filesystem::path>>({path}) : traces_of(path);
   if (!traces) return std::unexpected(traces.error());
   for (const auto& trace : *traces) {
     const auto rank = traces->size() > 1 ? rank_in(trace) : std::nullopt;
@@ -90,8 +92,9 @@ std::optional<std::int64_t> most_changed(const std::vector<Run>& runs) {
 
 Result<DiffSides> diff_sides(const std::vector<std::string>& places) {
   std::vector<Run> runs;
+  const bool folders = std::ranges::any_of(places, [](const std::string& place) { return std::filesystem::is_directory(place); });
   for (const std::string& place : places) {
-    auto run = open_run(place);
+    auto run = open_run(place, folders);
     if (!run) return std::unexpected(run.error());
     runs.push_back(std::move(*run));
   }

@@ -20,6 +20,9 @@ namespace vramscope::cli {
 
 namespace {
 
+constexpr const char* kRuns = "vramscope-runs";
+constexpr const char* kLatest = "latest";
+
 namespace fs = std::filesystem;
 
 fs::path program_folder() {
@@ -61,7 +64,7 @@ Result<fs::path> make_output(const std::string& chosen, const std::vector<std::s
   if (fresh) {
     const std::time_t now = std::time(nullptr);
     const std::string stem = fmt::format("{:%Y-%m-%dT%H-%M-%S}-{}", fmt::localtime(now), run_name(command));
-    const fs::path all = "vramscope-runs";
+    const fs::path all = kRuns;
     fs::create_directories(all, error);
     for (int n = 1; n < 1000 && !error; ++n) {
       folder = all / (n == 1 ? stem : fmt::format("{}-{}", stem, n));
@@ -76,13 +79,25 @@ Result<fs::path> make_output(const std::string& chosen, const std::vector<std::s
   folder = fs::absolute(folder, error).lexically_normal();
   if (fresh) {
     // "latest" is a convenience: a race between two runs may leave either.
-    const fs::path link = folder.parent_path() / "latest";
+    const fs::path link = folder.parent_path() / kLatest;
     if (!fs::exists(fs::symlink_status(link, error)) || fs::is_symlink(fs::symlink_status(link, error))) {
       fs::remove(link, error);
       fs::create_directory_symlink(folder.filename(), link, error);
     }
   }
   return folder;
+}
+
+// "latest" leads to the run that is going on, and after it to the last one with a trace.
+void put_latest_back(const Recording& recording) {
+  const fs::path& folder = recording.collect.output;
+  const fs::path link = folder.parent_path() / kLatest;
+  std::error_code error;
+  if (fs::read_symlink(link, error) != folder.filename() || error) return;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".vram") return;
+  fs::remove(link, error);
+  if (!recording.latest_before.empty()) fs::create_directory_symlink(recording.latest_before, link, error);
 }
 
 // In front of what is there already; a second time is once too many.
@@ -156,6 +171,8 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
     return fail(
         fmt::format("nothing is recorded: {} has a space or colon in its path, which the loader cannot take; install elsewhere",
                     library.string()));
+  std::error_code none;
+  const fs::path latest_before = fs::read_symlink(fs::path(kRuns) / kLatest, none);
   auto output = make_output(options.output, command);
   if (!output) return std::unexpected(output.error());
   auto spool = collect::make_spool_folder(options.spool_limit, collect::spool_candidates());
@@ -163,6 +180,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
 
   Recording recording;
   recording.collect.output = *output;
+  recording.latest_before = latest_before;
   recording.collect.spool_folder = spool->folder;
   recording.collect.host = host_name();
   recording.collect.command = command;
@@ -215,6 +233,7 @@ void clean_up(const Recording& recording) {
   std::error_code ignored;
   fs::remove_all(recording.collect.spool_folder, ignored);
   fs::remove(recording.spool_link, ignored);
+  put_latest_back(recording);
 }
 
 }  // namespace vramscope::cli

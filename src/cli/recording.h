@@ -27,12 +27,13 @@ struct Recording {
   collect::CollectOptions collect;
   std::map<std::string, std::string> environment;  // for the command
   std::filesystem::path spool_link;                // in the output folder: tells `recover` where the spool is
+  std::filesystem::path latest_before;             // where "latest" led, for a run that leaves no trace
 };
 
 // The error says what is not recorded and what to do; the command can run all the same.
 Result<Recording> prepare(const RecordingOptions& options, const std::vector<std::string>& command);
 
-// Removes the spool folder and the link to it.
+// Removes the spool folder and the link to it. "latest" goes back where it was if there is no trace.
 void clean_up(const Recording& recording);
 
 // In the output folder: what XLA wrote about its executables, of which only the plans are kept.

@@ -12,7 +12,7 @@ Result<std::vector<std::filesystem::path>> traces_of(const std::filesystem::path
   std::error_code error;
   const auto status = std::filesystem::status(place, error);
   if (!std::filesystem::exists(status)) return fail(fmt::format("{}: no such file or folder", place.string()));
-  if (!std::filesystem::is_directory(status)) return std::vector{place};
+  if (!std::filesystem::is_directory(status)) return of_chosen_rank({place});
   std::vector<std::filesystem::path> traces;
   for (const auto& entry : std::filesystem::directory_iterator(place, error))
     if (entry.path().extension() == ".vram") traces.push_back(entry.path());

@@ -25,10 +25,10 @@ std::string summary_answers_text(const analyze::Engine& engine, const std::strin
   if (engine.main_place() < 0) return {};
   bool colour = wants_colour(stdout);
   const analyze::Overview overview = engine.overview();
-  std::string out = fmt::format("\n  {}\n", overview.sentence);
+  std::string out = fmt::format("\n  {}\n", in_a_sentence(overview.sentence));
   if (!overview.missing.empty()) out += fmt::format("  What follows rests on the events that are there. {}.\n", overview.missing);
   analyze::Steps steps = engine.steps(-1, where).value_or(analyze::Steps{});
-  out += fmt::format("  {}\n", steps.sentence);
+  out += fmt::format("  {}\n", in_a_sentence(steps.sentence));
   analyze::Live live = by_category(engine, where);
   std::string parts;
   for (const analyze::Group& g : live.groups)
@@ -37,12 +37,13 @@ std::string summary_answers_text(const analyze::Engine& engine, const std::strin
   analyze::Findings findings = engine.findings();
   for (std::size_t i = 0; i < findings.findings.size(); ++i) {
     const analyze::Finding& f = findings.findings[i];
-    out += fmt::format("\n  {}. {}{}\n", i + 1, bold(f.title, colour),
+    out += fmt::format("\n  {}. {}{}\n", i + 1, bold(in_a_sentence(f.title), colour),
                        f.at_stake ? fmt::format("  ({} at stake)", support::format_size(*f.at_stake)) : "  (at stake: unknown)");
-    if (!f.cause.empty()) out += fmt::format("     {}\n", f.cause);
-    if (!f.remedy.empty()) out += fmt::format("     {}\n", f.remedy);
+    if (!f.cause.empty()) out += fmt::format("     {}\n", in_a_sentence(f.cause));
+    if (!f.remedy.empty()) out += fmt::format("     {}\n", in_a_sentence(f.remedy));
   }
-  if (!findings.also_checked.empty()) out += fmt::format("\n  Also checked: {}.\n", fmt::join(findings.also_checked, "; "));
+  if (!findings.also_checked.empty())
+    out += fmt::format("\n  Also checked: {}.\n", in_a_sentence(fmt::format("{}", fmt::join(findings.also_checked, "; "))));
   return out;
 }
 

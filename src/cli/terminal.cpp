@@ -25,6 +25,25 @@ std::size_t width_of(std::string_view text) {
   return out;
 }
 
+// Bytes of the character in front, or 0 where it is none that may be shown: no UTF-8, a control character (also those of two
+// bytes, which terminals take for ESC and [), or one that breaks the line or turns the direction of the text round.
+std::size_t harmless(std::string_view text) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(text[i])); };
+  if (at(0) < 0x80) return at(0) < 0x20 || at(0) == 0x7f ? 0 : 1;
+  const std::size_t bytes = at(0) >= 0xf0 ? 4 : at(0) >= 0xe0 ? 3 : 2;
+  if (at(0) < 0xc2 || at(0) > 0xf4 || text.size() < bytes) return 0;
+  unsigned code = at(0) & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (at(i) & 0x3f);
+  }
+  constexpr unsigned kFirst[] = {0, 0x80, 0x800, 0x10000};
+  if (code < kFirst[bytes - 1] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return 0;
+  const bool turns = code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                     (code >= 0x2066 && code <= 0x2069);
+  return code < 0xa0 || turns ? 0 : bytes;
+}
+
 // Cut to a width, with its colour kept.
 std::string cut(const std::string& cell, std::size_t width) {
   if (width_of(cell) <= width) return cell;
@@ -48,11 +67,11 @@ std::string dim(std::string_view text, bool colour) { return colour ? fmt::forma
 
 std::string printable(std::string_view name, std::size_t width) {
   std::string out;
-  for (char c : name) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else
-      out += c;
+  while (!name.empty()) {
+    const std::size_t bytes = harmless(name);
+    if (bytes == 0) out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(name[0])));
+    out += name.substr(0, bytes);
+    name.remove_prefix(std::max<std::size_t>(1, bytes));
   }
   if (width < 3 || width_of(out) <= width) return out;
   // Cut between characters, not inside one.

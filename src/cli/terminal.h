@@ -17,7 +17,8 @@ std::size_t terminal_width();
 std::string bold(std::string_view text, bool colour);
 std::string dim(std::string_view text, bool colour);
 
-// Control characters as escapes, so that a name cannot move the cursor. Cut in the middle at `width` characters (0 = never).
+// Control characters, and what is no text, as escapes, so that a name cannot move the cursor. Cut in the middle at `width`
+// characters (0 = never).
 std::string printable(std::string_view name, std::size_t width = 0);
 
 // Two spaces of indent, heads in capitals and dim, two spaces between columns, numbers right, no rules, the total last and bold.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -43,6 +44,8 @@ std::string escape_annotation(const std::string& text) {
 }
 
 Result<std::string> read_text(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return fail(fmt::format("{} is a folder, not a budget file", path));
   std::ifstream file(path);
   if (!file) return fail(fmt::format("cannot read {}; name a budget file with --budget", path));
   std::ostringstream out;
@@ -54,12 +57,7 @@ Result<analyze::Engine> open_one(const std::string& place) {
   auto traces = traces_of(place);
   if (!traces) return std::unexpected(traces.error());
   if (traces->size() > 1) return fail(fmt::format("{} holds {} traces; name one of them", place, traces->size()));
-  auto engine = analyze::Engine::open(traces->front());
-  if (engine) {
-    say_damage(traces->front(), engine->overview().damage);
-    say_missing(traces->front(), engine->overview().missing);
-  }
-  return engine;
+  return analyze::Engine::open(traces->front());
 }
 
 class CheckVerb final : public VerbBody {
@@ -89,14 +87,20 @@ class CheckVerb final : public VerbBody {
       baseline.emplace(std::move(*other));
     }
     auto check = analyze::check(*engine, *text, baseline ? &*baseline : nullptr, where_);
-    if (!check) return fail(fmt::format("{}: {}", budget_, check.error().message));
+    const std::string damage = engine->overview().damage;
+    if (!check)
+      return fail(fmt::format("{}: {}: {}{}", trace_, budget_, check.error().message, damage.empty() ? "" : "; " + damage));
+    say_damage(trace_, damage);
+    say_missing(trace_, engine->overview().missing);
+    if (baseline) say_damage(baseline_, baseline->overview().damage);
     if (json_)
       fmt::print("{}\n", analyze::to_json(*check));
     else
       print(*check);
     if (github_)
       for (const analyze::Violation& v : check->violations)
-        fmt::print("::error file={},line={},title=GPU memory budget::{}\n", budget_, v.line, escape_annotation(v.message));
+        fmt::print("::error file={},line={},title=GPU memory budget::{}\n", printable(budget_), v.line,
+                   escape_annotation(printable(v.message)));
     if (!junit_.empty())
       if (auto ok = write_junit(*check); !ok) return std::unexpected(ok.error());
     return check->violations.empty() ? 0 : 1;
@@ -106,9 +110,10 @@ class CheckVerb final : public VerbBody {
   void print(const analyze::Check& check) const {
     fmt::print("{}", headline(check.sentence, !check.violations.empty()));
     if (!check.violations.empty()) fmt::print("\n");
-    for (const analyze::Violation& v : check.violations) fmt::print("  {}:{}: {}: {}\n", budget_, v.line, v.rule, v.message);
+    for (const analyze::Violation& v : check.violations)
+      fmt::print("  {}:{}: {}: {}\n", printable(budget_), v.line, printable(v.rule), in_a_sentence(v.message));
     if (!check.passed.empty()) fmt::print("\n");
-    for (const std::string& line : check.passed) fmt::print("  kept: {}\n", line);
+    for (const std::string& line : check.passed) fmt::print("  kept: {}\n", in_a_sentence(line));
   }
 
   Status write_junit(const analyze::Check& check) const {

@@ -36,6 +36,10 @@ class DiffVerb final : public VerbBody {
     std::vector<const analyze::Engine*> runs;
     runs.reserve(sides->engines.size());
     for (const analyze::Engine& engine : sides->engines) runs.push_back(&engine);
+    Status matches;
+    for (const analyze::Engine* run : runs)  // one side without such blocks is a difference, none with any is a slip
+      if (matches = run->check_matches(where_); matches) break;
+    if (!matches) return std::unexpected(matches.error());
     auto compared = analyze::compare(runs, sides->names, where_);
     if (!compared) return std::unexpected(compared.error());
     if (!sides->about_ranks.empty()) compared->sentence = sides->about_ranks + " " + compared->sentence;

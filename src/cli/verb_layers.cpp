@@ -55,7 +55,7 @@ class LayersVerb final : public VerbBody {
   static std::vector<std::string> cells(const analyze::LayerRow& r, const std::string& name, const std::string& own,
                                         const Unit& unit) {
     return {name,
-            r.line,
+            printable(r.line, 60),
             unit(r.parameters),
             unit(r.gradients),
             unit(r.optimizer_state),

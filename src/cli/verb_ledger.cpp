@@ -25,15 +25,17 @@ class LedgerVerb final : public VerbBody {
 
  private:
   static void add(Table& table, const analyze::LedgerLine& line) {
-    table.row({line.name, line.bytes ? mib(*line.bytes) : "–", line.residual ? signed_mib(*line.residual) : "", line.note});
+    table.row({printable(line.name), line.bytes ? mib(*line.bytes) : "–", line.residual ? signed_mib(*line.residual) : "",
+               in_a_sentence(line.note)});
     for (const auto& [name, bytes] : line.parts)
-      table.row({line.name.ends_with("category") ? in_category(name, "  " + name) : "  " + printable(name), mib(bytes), "", ""});
+      table.row(
+          {line.name.ends_with("category") ? in_category(name, "  " + name) : "  " + printable(name, 60), mib(bytes), "", ""});
   }
 
   static std::string text(const analyze::Ledger& ledger) {
     std::string out = headline(ledger.sentence);
     Table table;
-    table.column(fmt::format("{} AT {}", ledger.place, age(ledger.time_us)), Table::Align::left);
+    table.column(fmt::format("{} AT {}", printable(ledger.place, 40), age(ledger.time_us)), Table::Align::left);
     table.column("MiB");
     table.column("RESIDUAL");
     table.column("", Table::Align::left);
@@ -44,7 +46,7 @@ class LedgerVerb final : public VerbBody {
       Table host;
       host.column("HOST", Table::Align::left);
       host.column("MiB");
-      for (const analyze::LedgerLine& line : ledger.host) host.row({line.name, line.bytes ? mib(*line.bytes) : "–"});
+      for (const analyze::LedgerLine& line : ledger.host) host.row({printable(line.name), line.bytes ? mib(*line.bytes) : "–"});
       out += "\n" + host.text(wants_colour(stdout));
     }
     return out + to_do(ledger.advice);

@@ -10,7 +10,10 @@ namespace {
 
 class OomVerb final : public VerbBody {
  public:
-  void declare(Arguments& arguments) override { options_.declare(arguments); }
+  void declare(Arguments& arguments) override {
+    options_.every_place = true;  // requests fail where they fail
+    options_.declare(arguments);
+  }
 
   Result<int> run() override {
     return answer_each(options_, [&](const analyze::Engine& engine, int) -> Result<Answer> {
@@ -31,10 +34,11 @@ class OomVerb final : public VerbBody {
     causes.column("HOLDS", Table::Align::left);
     causes.column("FITS WITHOUT IT", Table::Align::left);
     causes.column("EVIDENCE", Table::Align::left);
-    for (const analyze::OomCause& c : e.causes) causes.row({c.cause, c.holds ? "yes" : "no", c.would_fit, c.evidence});
+    for (const analyze::OomCause& c : e.causes)
+      causes.row({c.cause, c.holds ? "yes" : "no", in_a_sentence(c.would_fit), in_a_sentence(c.evidence)});
     out += "\n" + causes.text(colour);
     out += fmt::format("\n  The request: {} by {}{} from {}; {} short of fitting.\n", support::format_size(e.requested),
-                       dash(e.op), e.layer.empty() ? "" : " in " + e.layer, e.pool, support::format_size(e.short_by));
+                       dash(e.op), e.layer.empty() ? "" : " in " + dash(e.layer), dash(e.pool), support::format_size(e.short_by));
     Table live;
     for (const char* head : {"LIVE", "LAYER", "OP"}) live.column(head, Table::Align::left);
     for (const char* head : {"BLOCKS", "MiB", "SHARE"}) live.column(head);

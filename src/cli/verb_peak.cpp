@@ -144,7 +144,7 @@ class PeakVerb final : public VerbBody {
     for (const analyze::Finding& f : engine.findings().findings)
       if (f.at_stake && !f.remedy.empty() && out.size() < 2000)
         out += fmt::format("{}  {:>11}  {}\n", out.empty() ? bold("To do", wants_colour(stdout)) : "     ",
-                           support::format_size(*f.at_stake), f.remedy);
+                           support::format_size(*f.at_stake), in_a_sentence(f.remedy));
     return out.empty() ? out : "\n" + out;
   }
 

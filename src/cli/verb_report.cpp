@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "cli/answer.h"
 #include "cli/output_file.h"
 #include "cli/run_folder.h"
 #include "cli/verb.h"
@@ -30,7 +31,7 @@ class ReportVerb final : public VerbBody {
     auto library = serve::Library::open(*places, false);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);
-    if (const auto first = shared->trace(0); !first && shared->size() == 1) return std::unexpected(first.error());
+    if (!say_what_is_wrong(*shared)) return 2;
     const auto report = serve::make_report(shared, {.budget = budget_});
     if (!report) return std::unexpected(report.error());
     if (auto ok = write_output(file, report->html); !ok) return std::unexpected(ok.error());
@@ -43,6 +44,17 @@ class ReportVerb final : public VerbBody {
   }
 
  private:
+  // A line for each trace that is not whole. False: there is none that can be read.
+  static bool say_what_is_wrong(const serve::Library& library) {
+    bool readable = false;
+    for (std::size_t i = 0; i < library.size(); ++i) {
+      const auto trace = library.trace(i);
+      trace ? say_damage(library.name(i), (*trace)->overview().damage) : say_failure(trace.error().message);
+      readable |= trace.has_value();
+    }
+    return readable;
+  }
+
   std::vector<std::string> traces_;
   std::string output_;
   std::uint64_t budget_ = 5'000'000;

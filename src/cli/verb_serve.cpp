@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 #include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "serve/run_server.h"
+#include "support/file.h"
+#include "trace/block.h"
 
 namespace vramscope::cli {
 
@@ -15,6 +19,14 @@ serve::RunningServer* g_running = nullptr;
 
 void on_signal(int) {
   if (g_running != nullptr) g_running->http().stop();
+}
+
+bool begins_like_a_trace(const std::string& path) {
+  const auto file = support::ReadFile::open(path);
+  if (!file || file->size() == 0) return false;
+  support::Buffer bytes(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), trace::kHeaderBytes)));
+  trace::FileHeader header;
+  return file->read(0, bytes) && trace::take_header(bytes, header) != trace::HeaderFault::foreign;
 }
 
 class ServeVerb final : public VerbBody {
@@ -37,6 +49,7 @@ class ServeVerb final : public VerbBody {
     const std::shared_ptr<serve::Library> shared = std::move(*library);
     if (shared->size() == 0)
       return fail(fmt::format("there is no trace in {}; record one with 'vramscope run -- python train.py'", traces_.front()));
+    if (const Status ok = something_to_see(*shared, *places); !ok) return std::unexpected(ok.error());
     auto running =
         serve::RunningServer::start(shared, {.host = host_, .port = static_cast<std::uint16_t>(port_), .token = token_});
     if (!running) return std::unexpected(running.error());
@@ -55,6 +68,14 @@ class ServeVerb final : public VerbBody {
   }
 
  private:
+  // Files that are no traces show nothing and never will. A damaged trace is served with what is wrong with it, and so is a
+  // folder: a trace that is just being begun may be in it.
+  static Status something_to_see(const serve::Library& library, const std::vector<std::string>& places) {
+    for (const std::string& place : places)
+      if (std::filesystem::is_directory(place) || begins_like_a_trace(place)) return {};
+    return fail(library.trace(0).error().message);
+  }
+
   std::vector<std::string> traces_;
   std::string host_ = "127.0.0.1";
   std::string token_;

@@ -35,7 +35,7 @@ class StepsVerb final : public VerbBody {
  private:
   static std::vector<std::string> row(const analyze::Step& s, const Unit& unit) {
     auto known = [&](analyze::Bytes bytes) { return bytes == 0 ? std::string("–") : unit(bytes); };
-    std::string name = s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", s.kind, s.number);
+    std::string name = s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", printable(s.kind, 40), s.number);
     return {name,
             unit(s.peak),
             unit.with_sign(s.growth),
@@ -49,7 +49,7 @@ class StepsVerb final : public VerbBody {
             known(s.before_optimizer),
             known(s.after_optimizer),
             s.warmup    ? "warm-up"
-            : s.outlier ? s.why
+            : s.outlier ? in_a_sentence(s.why)
                         : ""};
   }
 

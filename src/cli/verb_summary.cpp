@@ -23,16 +23,25 @@ class SummaryVerb final : public VerbBody {
   Result<int> run() override {
     const auto traces = traces_of(place_);
     if (!traces) return std::unexpected(traces.error());
+    std::vector<std::string> unmatched;
     for (const auto& trace : *traces) {
-      auto summary = analyze::summarize(trace.string());
-      if (!summary) return std::unexpected(summary.error());
-      auto engine = analyze::Engine::open(trace);
-      if (!engine) return std::unexpected(engine.error());
-      if (auto ok = engine->check_filter(where_); !ok) return std::unexpected(ok.error());
-      say_damage(trace, summary->damage);
-      runs_.push_back({std::move(*summary), std::move(*engine)});
+      auto run = open_run(trace);
+      if (!run) {
+        if (traces->size() == 1) return std::unexpected(run.error());
+        say_failure(run.error().message);
+        continue;
+      }
+      if (auto ok = run->engine.check_matches(where_); !ok) {
+        unmatched.push_back(fmt::format("{}: {}", trace.filename().string(), ok.error().message));
+        continue;
+      }
+      say_damage(trace, run->summary.damage);
+      runs_.push_back(std::move(*run));
     }
-    json_ ? print_json() : print_text();
+    if (traces->size() == 1 && !unmatched.empty()) return fail(unmatched[0]);
+    for (const std::string& line : unmatched) say_failure(line, runs_.empty());
+    if (runs_.empty()) return 2;
+    json_ ? print_json(traces->size() > 1) : print_text();
     return 0;
   }
 
@@ -41,6 +50,15 @@ class SummaryVerb final : public VerbBody {
     analyze::Summary summary;
     analyze::Engine engine;
   };
+
+  Result<Run> open_run(const std::filesystem::path& trace) const {
+    auto summary = analyze::summarize(trace.string());
+    if (!summary) return std::unexpected(summary.error());
+    auto engine = analyze::Engine::open(trace);
+    if (!engine) return std::unexpected(engine.error());
+    if (auto ok = engine->check_filter(where_); !ok) return std::unexpected(ok.error());
+    return Run{std::move(*summary), std::move(*engine)};
+  }
 
   std::optional<RankComparison> ranks_of_run() const {
     std::vector<const analyze::Summary*> all;
@@ -53,9 +71,9 @@ class SummaryVerb final : public VerbBody {
     summary_json(run.summary, json, [&] { summary_answers_json(run.engine, where_, json); });
   }
 
-  void print_json() const {
+  void print_json(bool several) const {
     support::JsonWriter json;
-    if (runs_.size() == 1) {
+    if (!several) {
       json_of(runs_[0], json);
     } else {
       json.begin_object();

@@ -38,7 +38,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
     const std::size_t power = kLetters.find(unit[0]);
     const std::string tail = unit.substr(1);
     if (power == std::string_view::npos || (!tail.empty() && tail != "b" && tail != "ib")) return bad();
-    factor = std::pow(static_cast<double>(kKi), static_cast<double>(power + 1));
+    factor = std::pow(tail == "b" ? 1000.0 : static_cast<double>(kKi), static_cast<double>(power + 1));
   }
   const double bytes = number * factor;
   if (bytes >= 9.0e18) return bad();

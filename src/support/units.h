@@ -9,7 +9,8 @@
 
 namespace vramscope::support {
 
-// "512", "64K", "512MiB", "1.5 GiB" (powers of 1024 for K, KiB, KB and so on): the error names the text.
+// "512", "64K", "512MiB", "1.5 GiB": powers of 1024; "5MB", "2 GB": powers of 1000. The error names the text. The one place that
+// reads sizes: options, budgets and filters mean the same by the same text.
 Result<std::uint64_t> parse_size(std::string_view text);
 
 // "0 B", "512 B", "1.5 KiB", "140,830.0 MiB", "1.2 GiB": one decimal, thousands comma; GiB from 1024 MiB on.

@@ -10,11 +10,14 @@ TEST(Units, ReadsSizesAsPeopleWriteThem) {
   EXPECT_EQ(parse_size("64K").value(), 65536u);
   EXPECT_EQ(parse_size("512MiB").value(), 512u << 20);
   EXPECT_EQ(parse_size("1.5 GiB").value(), 3ull << 29);
-  EXPECT_EQ(parse_size("2tb").value(), 2ull << 40);
+  EXPECT_EQ(parse_size("2tib").value(), 2ull << 40);
+  EXPECT_EQ(parse_size("100MB").value(), 100'000'000u);
+  EXPECT_EQ(parse_size("1.5 kB").value(), 1500u);
 }
 
 TEST(Units, RefusesWhatIsNoSize) {
-  for (const char* text : {"", "MiB", "-1", "12 parsecs", "1e400", "nan", "9999999TiB", "1 MiB x"})
+  for (const char* text : {"", "MiB", "-1", "12 parsecs", "1e400", "nan", "9999999TiB", "1 MiB x", "-5MiB", "1e400GiB", "NaN",
+                           "infMiB", "99999999999999999999999"})
     EXPECT_FALSE(parse_size(text).has_value()) << text;
 }
 
