@@ -122,7 +122,8 @@ void say_damage(const std::filesystem::path& trace, const std::string& damage) {
 
 void say_missing(const std::filesystem::path& trace, const std::string& missing) {
   if (missing.empty()) return;
-  fmt::print(stderr, "vramscope: {}: {}; 'vramscope summary' has the totals\n", trace.filename().string(), missing);
+  fmt::print(stderr, "vramscope: {}: {}; 'vramscope summary' has the totals\n", printable(trace.filename().string()),
+             printable(missing));
 }
 
 bool damage_was_said() { return g_damage_said; }

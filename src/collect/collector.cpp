@@ -123,7 +123,8 @@ std::uint64_t Collector::poll() {
   }
   if (urgent) return kBusyUs;
   const std::uint64_t sample_us = options_.sample_hz > 0 ? static_cast<std::uint64_t>(1e6 / options_.sample_hz) : kIdleUs;
-  const std::uint64_t longest = idle_rounds_ < kRoundsUntilIdle ? pause_us(options_.spool_limit, records) : kIdleUs;
+  const std::uint64_t pause = pause_us(options_.spool_limit, records);
+  const std::uint64_t longest = idle_rounds_ < kRoundsUntilIdle ? pause : std::min(kIdleUs, 2 * pause);
   return std::min(longest, std::max(sample_us, kBusyUs));
 }
 

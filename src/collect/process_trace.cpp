@@ -228,11 +228,13 @@ void ProcessTrace::op_source(const spool::OpSourceRecord& source) {
       {ids_.text(source.op), ids_.text(source.file), source.line, ids_.text(source.function), ids_.text(source.layer)});
 }
 
-void ProcessTrace::totals(std::uint64_t time_us) {
+void ProcessTrace::totals(std::uint64_t time_us, bool last_call) {
   const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
   for (std::uint8_t i = 0; i < pools(header_); ++i) {
     const spool::Pool& pool = header_.pools[i];
     if (load(pool.allocs) == 0 && load(pool.region_bytes) == 0 && load(pool.ooms) == 0) continue;
+    // The header shows a pool before its name is read from the spool; written now, it would be "unknown" for good.
+    if (!last_call && ids_.pool_missing(i)) continue;
     trace::Totals row;
     row.pool = ids_.pool(i);
     row.allocs = load(pool.allocs);

@@ -67,7 +67,7 @@ class ProcessTrace {
   }
   void setting(std::uint64_t time_us, std::string_view key, std::string_view value);
   // The recorder's running totals of every pool in use.
-  void totals(std::uint64_t time_us);
+  void totals(std::uint64_t time_us, bool last_call);
   void op_source(const spool::OpSourceRecord& source);
 
   // Called with the account of each failed request that was final.

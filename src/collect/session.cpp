@@ -218,7 +218,7 @@ void Session::flush(std::uint64_t /*now_us*/, bool with_totals) {
   definitions_.store();
   if (trace_ != nullptr) {
     write_op_sources(false);
-    if (with_totals) trace_->totals(since_start_us());
+    if (with_totals) trace_->totals(since_start_us(), false);
     if (Status status = trace_->writer().flush(); !status) {
       write_failed(status.error());
     } else {
@@ -272,7 +272,7 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   if (trace_ == nullptr) return result;
   const std::uint64_t at = ended_us_.value_or(since_start_us());
   write_op_sources(true);
-  trace_->totals(at);
+  trace_->totals(at, true);
   const std::string differences = trace_->differences();
   result.totals_check = differences.empty() ? "equal" : differences;
   trace_->setting(at, "vramscope.totals_check", result.totals_check);

@@ -98,7 +98,7 @@ def test_check_refuses_what_it_cannot_check(folder, trace, budget, more, part):
 
 
 def test_a_budget_is_no_folder(folder):
-    refused(run(folder, "check", "clean.vram", "--budget", str(folder)), "folder")
+    refused(run(folder, "check", "clean.vram", "--budget", str(folder)), "is a folder, not a budget file")
 
 
 def test_units_mean_what_they_say(folder):
