@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/losses.h"
+
 namespace vramscope::analyze {
 
 const Kind Store::kNoKind{};
@@ -86,7 +88,7 @@ std::uint64_t Store::time_of(Moment at) const { return at == 0 ? 0 : time_of_eve
 std::uint64_t Store::lost_events() const {
   std::uint64_t sum = 0;
   for (const auto& each : lost)
-    if (each.row.kind != trace::LossKind::late && each.row.kind != trace::LossKind::names) sum += each.row.count;
+    if (are_missing(each.row.kind)) sum += each.row.count;
   return sum;
 }
 

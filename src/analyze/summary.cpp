@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "analyze/losses.h"
+
 namespace vramscope::analyze {
 
 namespace {
@@ -261,15 +263,13 @@ class Pass {
     // Where every event is there the peak is theirs: they are in the allocator's order, and the recorder's running total is kept
     // outside its lock in versions that tell no sizes inside (2.18).
     if (totals.before > 0) row.peak_bytes = std::max(row.peak_bytes, totals.peak);
-    // Blocks whose free was lost look alive: only the running total is right then.
-    if (detail_missing) row.peak_bytes = totals.peak;
+    // Blocks whose free was lost, or is in a chunk that cannot be read, look alive: only the running total is right then.
+    if (detail_missing || chunks_lost_) row.peak_bytes = totals.peak;
     row.largest_alloc_bytes = std::max(row.largest_alloc_bytes, totals.largest);
     row.ooms = std::max(row.ooms, totals.ooms);
     row.before_bytes = totals.before;
     row.order_exact = totals.order_exact;
     if (detail_missing || totals.before > 0) row.end_bytes = totals.live;
-    // Frees in an unreadable chunk never happen for the events that are left; the recorder's own totals know better.
-    if (chunks_lost_) row.peak_bytes = totals.peak;
   }
 
   // The same for the sum of all driver pools, whose common peak nobody counted: it is at most the sum of theirs.
@@ -318,7 +318,7 @@ Result<Summary> summarize(const std::string& path) {
   }
   pass.finish();
   for (const auto& [kind, count] : summary.lost)
-    if (kind != trace::LossKind::late && kind != trace::LossKind::names) summary.lost_events += count;
+    if (are_missing(kind)) summary.lost_events += count;
   summary.command = summary.settings["process.command"];
   summary.pid = static_cast<std::uint64_t>(as_int(summary.settings, "process.pid").value_or(0));
   summary.exit_code = as_int(summary.settings, "process.exit_code");

@@ -45,10 +45,6 @@ std::string head_of(const std::filesystem::path& trace) {
   return rank ? fmt::format("rank {}, {}", *rank, name) : name;
 }
 
-}  // namespace
-
-namespace {
-
 // What became of one trace of several.
 struct Outcome {
   std::optional<Answer> answer;
@@ -60,7 +56,8 @@ Outcome ask_one(const AnswerOptions& options, const std::filesystem::path& trace
                 const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask) {
   auto engine = analyze::Engine::open(trace);
   if (!engine) return {{}, engine.error().message};
-  const std::string damage = engine->overview().damage;
+  const analyze::Overview overview = engine->overview();
+  const std::string& damage = overview.damage;
   const auto no_answer = [&](const std::string& reason) -> Outcome {
     return {{}, fmt::format("{}: {}", trace.filename().string(), damage.empty() ? reason : damage)};
   };
@@ -75,7 +72,7 @@ Outcome ask_one(const AnswerOptions& options, const std::filesystem::path& trace
   auto answer = ask(*engine, *place);
   if (!answer) return no_answer(answer.error().message);
   say_damage(trace, damage);
-  say_missing(trace, engine->overview().missing);
+  say_missing(trace, overview.missing);
   return {std::move(*answer), {}};
 }
 

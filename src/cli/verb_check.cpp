@@ -87,11 +87,12 @@ class CheckVerb final : public VerbBody {
       baseline.emplace(std::move(*other));
     }
     auto check = analyze::check(*engine, *text, baseline ? &*baseline : nullptr, where_);
-    const std::string damage = engine->overview().damage;
+    const analyze::Overview overview = engine->overview();
+    const std::string& damage = overview.damage;
     if (!check)
       return fail(fmt::format("{}: {}: {}{}", trace_, budget_, check.error().message, damage.empty() ? "" : "; " + damage));
     say_damage(trace_, damage);
-    say_missing(trace_, engine->overview().missing);
+    say_missing(trace_, overview.missing);
     if (baseline) say_damage(baseline_, baseline->overview().damage);
     if (json_)
       fmt::print("{}\n", analyze::to_json(*check));

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "analyze/losses.h"
 #include "analyze/summary.h"
 #include "cli/launch.h"
 #include "cli/live_page.h"
@@ -131,7 +132,7 @@ class RunVerb final : public VerbBody {
       if (!summary) continue;
       // On a full disk the file could not tell of all its losses.
       std::uint64_t lost = 0;
-      for (const auto& [kind, count] : trace.losses) lost += collect::is_loss(kind) ? count : 0;
+      for (const auto& [kind, count] : trace.losses) lost += analyze::are_missing(kind) ? count : 0;
       summary->lost_events = std::max(summary->lost_events, lost);
       const bool nothing = summary->pools.empty() && summary->driver.allocs == 0;
       text += fmt::format("vramscope: {}{}\n", summary_sentence(*summary), nothing ? host_pool_hint() : "");

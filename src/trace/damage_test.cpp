@@ -252,6 +252,15 @@ class Forged : public Damaged {
     put_column(payload, encode_plain(1, kinds, data));
     return payload;
   }
+  // Names of a pool at the level of tensors and of a site that asks it for 100 bytes.
+  support::Buffer one_pool_and_site() {
+    support::Buffer names;
+    put_table(names, {2, 0, 1, 1});
+    put_column(names, encode_plain(3, Values{2}, data_));
+    put_table(names, {3, 0, 1, 1});
+    put_column(names, encode_plain(2, Values{100}, data_));
+    return names;
+  }
   support::Buffer data_;
 };
 
@@ -304,11 +313,7 @@ TEST_F(Forged, FreesBeforeTheFirstAllocation) {
 }
 
 TEST_F(Forged, OrdinalsInAChunkThatIsNotThinned) {
-  support::Buffer names;
-  put_table(names, {2, 0, 1, 1});
-  put_column(names, encode_plain(3, Values{2}, data_));
-  put_table(names, {3, 0, 1, 1});
-  put_column(names, encode_plain(2, Values{100}, data_));
+  const support::Buffer names = one_pool_and_site();
   support::Buffer payload;
   put_table(payload, {0, 0, 1, 2});
   put_column(payload, encode_plain(1, Values{1}, data_));
@@ -334,11 +339,7 @@ TEST_F(Forged, OrdinalsInAChunkThatIsNotThinned) {
 }
 
 TEST_F(Forged, AddressesThatNobodyFreed) {
-  support::Buffer names;
-  put_table(names, {2, 0, 1, 1});
-  put_column(names, encode_plain(3, Values{2}, data_));
-  put_table(names, {3, 0, 1, 1});
-  put_column(names, encode_plain(2, Values{100}, data_));
+  const support::Buffer names = one_pool_and_site();
   const auto error = [&](const Values& ago, const Values& moved) {
     support::Buffer payload = common({1, 2, 1});
     put_table(payload, {1, 0, 2, 3});
