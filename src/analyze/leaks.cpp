@@ -27,6 +27,7 @@ constexpr std::size_t kFewestSteps = 5;   // below it there is nothing to compar
 constexpr std::size_t kFewestEvents = 8;  // growths needed before a verdict
 constexpr double kSlowing = -2.6;         // standard errors
 constexpr double kTrend = 4.0;            // standard errors, for origins whose blocks also come back
+constexpr std::size_t kFewestNoisy = 32;  // steps, for the same: what wanders slowly looks like a trend in fewer
 
 std::string rate_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::llround(std::max(0.0, bytes)))); }
 
@@ -75,7 +76,7 @@ OriginVerdict judge(const Origin& origin, std::size_t steps) {
   }
   if (origin.freed_blocks > 0) {
     Trend level = trend_of(std::span<const double>(origin.level));
-    bool settled = level.t > kTrend && origin.kept_blocks * 4 > origin.freed_blocks;
+    bool settled = steps >= kFewestNoisy && level.t > kTrend && origin.kept_blocks * 4 > origin.freed_blocks;
     out.state = settled ? OriginVerdict::growing : OriginVerdict::noisy;
     return out;
   }
@@ -137,7 +138,7 @@ void say_why_not(Leaks& out, const StepWindow& window, std::size_t few, std::siz
   } else if (few > 0 && kept > 0) {
     out.verdict = "cannot tell";
     out.why = fmt::format("{} were kept now and then, too rarely in {} steps for a rate; record more steps", rate_text(kept), n);
-  } else if (noisy > 0 && n < 4 * kFewestEvents) {
+  } else if (noisy > 0 && n < kFewestNoisy) {
     out.verdict = "cannot tell";
     out.why = fmt::format("what is left after a step wanders, and {} steps are too few to see through it; record more steps", n);
   } else {

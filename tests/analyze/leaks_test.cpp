@@ -75,6 +75,7 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
   std::uint64_t seed = fresh_seed();
   Cases cases(seed);
   std::map<std::string, std::map<std::string, int>> table;  // truth -> verdict -> count
+  int called = 0, called_too_much = 0;
   tracegen::Truth truth;
   auto note = [&](const std::string& what, const Leaks& leaks, const Training& t) {
     table[what][leaks.verdict] += 1;
@@ -118,8 +119,11 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
     if (truth.leaks < 4) continue;  // nothing that repeats was seen
     note(truth.leaks >= 12 ? "leak" : "leak, hardly seen", leaks, t);
     if (leaks.verdict != "growing") continue;
+    // What wanders may by chance rise throughout a short program: then a second origin is called, and the sum is too high.
+    bool alone = leaks.rows.size() == 1 && leaks.rows[0].op == "Identity";
+    called += 1, called_too_much += alone ? 0 : 1;
     double rate = static_cast<double>(t.leak_bytes) / static_cast<double>(t.leak_every);
-    if (t.leak_spread == 0 && t.leak_every == 1) {
+    if (alone && t.leak_spread == 0 && t.leak_every == 1) {
       EXPECT_NEAR(leaks.bytes_per_step, rate, rate * 0.01) << "seed " << t.seed;
     }
     EXPECT_LE(leaks.low, leaks.bytes_per_step);
@@ -145,8 +149,10 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
               "truth \\ verdict", "growing", "not growing", "cannot tell");
   for (auto& [what, row] : table)
     std::printf("%-20s %10d %12d %12d\n", what.c_str(), row["growing"], row["not growing"], row["cannot tell"]);
+  std::printf("%d of %d leaks were called with another origin\n", called_too_much, called);
 
   EXPECT_LE(table["clean"]["growing"], 10);  // 1 % of 1,000
+  EXPECT_LE(called_too_much, called / 100);
   int leaks = table["leak"]["growing"] + table["leak"]["not growing"] + table["leak"]["cannot tell"];
   EXPECT_GE(table["leak"]["growing"], leaks * 95 / 100);
   EXPECT_LE(table["saturates later"]["growing"] + table["saturates later"]["not growing"], 150 * 5 / 100);
