@@ -211,10 +211,10 @@ void Session::flush_if_due(std::uint64_t now_us) {
   last_flush_us_ = now_us;
   const bool with_totals = now_us - last_totals_us_ >= kTotalsUs;
   if (with_totals) last_totals_us_ = now_us;
-  flush(now_us, with_totals);
+  flush(with_totals);
 }
 
-void Session::flush(std::uint64_t /*now_us*/, bool with_totals) {
+void Session::flush(bool with_totals) {
   definitions_.store();
   if (trace_ != nullptr) {
     write_op_sources(false);

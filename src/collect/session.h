@@ -66,7 +66,7 @@ class Session {
   void open_trace();
   Result<trace::Writer> create_file();
   void write_beginning();
-  void flush(std::uint64_t now_us, bool with_totals);
+  void flush(bool with_totals);
   void flush_if_due(std::uint64_t now_us);
   void write_failed(const Error& error);
   void write_op_sources(bool last_call);

@@ -124,6 +124,23 @@ TEST_F(SessionTest, ANameMayComeAfterItsUse) {
   EXPECT_THAT(ops(finish()), ElementsAre("MatMul"));
 }
 
+// The header shows a pool before the record with its name is read.
+TEST_F(SessionTest, APoolsNameMayComeAfterItsTotals) {
+  open();
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  recorder_.header().pools[recorder_.pool(7)].allocs = 1;
+  session_->poll(1);
+  session_->poll(10'000'000);  // long enough for totals to be written
+  recorder_.text(1, 7, "a second pool");
+  session_->poll(10'000'001);
+  const auto reader = trace::Reader::open(finish().path).value();
+  std::vector<std::string> names;
+  for (const trace::Pool& pool : reader.dictionaries().pools)
+    names.push_back(reader.dictionaries().strings[static_cast<std::size_t>(pool.name)]);
+  EXPECT_THAT(names, testing::Contains("a second pool"));
+  EXPECT_THAT(names, testing::Not(testing::Contains("unknown")));
+}
+
 TEST_F(SessionTest, ANameThatNeverComesIsCounted) {
   open();
   recorder_.alloc(0, recorder_.draw(), 0x1000, 256, 5);

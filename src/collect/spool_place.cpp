@@ -43,11 +43,32 @@ std::uint64_t read_number(const std::string& path) {
   return value;
 }
 
-std::uint64_t room_in(const std::string& folder, const char* limit_name, const char* used_name) {
-  const std::uint64_t limit = read_number(folder + limit_name);
-  const std::uint64_t used = read_number(folder + used_name);
+// Of the files in the page cache those that were not read lately; they make room, yet count as used.
+std::uint64_t idle_cache(const std::string& folder, std::string_view name) {
+  std::istringstream lines(proc::read_file(folder + "/memory.stat"));
+  std::uint64_t bytes = 0;
+  for (std::string key; lines >> key >> bytes;)
+    if (key == name) return bytes;
+  return 0;
+}
+
+struct CgroupFiles {
+  const char* root;
+  const char* limit;
+  const char* used;
+  const char* idle_cache;
+};
+constexpr CgroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                                   "total_inactive_file"};
+constexpr CgroupFiles kVersion2 = {"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"};
+
+std::uint64_t room_in(const std::string& path, const CgroupFiles& files) {
+  const std::string folder = files.root + path;
+  const std::uint64_t limit = read_number(folder + files.limit);
+  const std::uint64_t used = read_number(folder + files.used);
   if (limit == kNoLimit || used == kNoLimit || limit > (kNoLimit >> 2)) return kNoLimit;
-  return limit > used ? limit - used : 0;
+  const std::uint64_t kept = used - std::min(used, idle_cache(folder, files.idle_cache));
+  return limit > kept ? limit - kept : 0;
 }
 
 Result<SpoolPlace> try_place(std::uint64_t wanted, const std::filesystem::path& where) {
@@ -95,8 +116,7 @@ std::uint64_t cgroup_room() {
     if (!v2 && controllers.find("memory") == std::string::npos) continue;
     // The tightest of the group and those above it; inside a container its own group is often mounted as the root.
     for (;; path = path.substr(0, path.rfind('/'))) {
-      room = std::min(room, v2 ? room_in("/sys/fs/cgroup" + path, "/memory.max", "/memory.current")
-                               : room_in("/sys/fs/cgroup/memory" + path, "/memory.limit_in_bytes", "/memory.usage_in_bytes"));
+      room = std::min(room, room_in(path, v2 ? kVersion2 : kVersion1));
       if (path.empty() || path.rfind('/') == std::string::npos) break;
     }
   }

@@ -367,11 +367,13 @@ bool next_segment(Control& control) {
   if (thread.segment != nullptr) seal(control, reinterpret_cast<SegmentHeader*>(thread.segment));
   thread.segment = nullptr;
   SegmentHeader* segment = take_free(control);
-  // Growing takes some 100 us. Somebody else's growth is given a moment; after that detail is lost rather than time.
+  // Growing takes some 100 us, or some 10 ms where the thread that grows loses its core: that is waited for, and some 200 ms at
+  // most. After that detail is lost rather than time.
   for (int moment = 0; segment == nullptr && moment < 2000; ++moment) {
     const Growth growth = grow(control);
     if (growth == Growth::refused) break;
-    if (growth == Growth::busy) syscall(SYS_sched_yield);
+    const timespec pause{0, moment < 50 ? 0 : 100'000};
+    if (growth == Growth::busy) syscall(SYS_nanosleep, &pause, nullptr);
     segment = take_free(control);
   }
   std::uint32_t old_end = 0;  // of what an overwritten segment held

@@ -23,6 +23,16 @@
 
 #include "record/options.h"
 
+namespace {
+timespec g_growth_takes{};
+}
+
+// The recorder's disk: as slow as a test wants it.
+extern "C" int fallocate(int file, int mode, off_t offset, off_t bytes) {
+  nanosleep(&g_growth_takes, nullptr);
+  return static_cast<int>(syscall(SYS_fallocate, file, mode, offset, bytes));
+}
+
 namespace vramscope::record {
 namespace {
 
@@ -262,6 +272,25 @@ TEST_F(RecorderTest, AtTheLimitTheOldestGoesAndIsCounted) {
   EXPECT_LE(kept + found[0].lost(spool::Loss::overwritten), kEvents + 100);
   EXPECT_EQ(*numbers(records).rbegin(), kEvents);
   EXPECT_EQ(found[0].header().pools[0].allocs.load(), kEvents);
+}
+
+TEST_F(RecorderTest, ASlowGrowthIsWaitedFor) {
+  constexpr std::uint64_t kThreads = 8, kEvents = 20'000;
+  EXPECT_EQ(run([] {
+              const auto pool = test_pool();
+              g_growth_takes.tv_nsec = 20'000'000;  // a thread that loses its core in the middle takes as long
+              std::vector<std::thread> threads;
+              for (std::uint64_t t = 0; t < kThreads; ++t)
+                threads.emplace_back([=] {
+                  for (std::uint64_t i = 0; i < kEvents; ++i) allocate(pool, t << 32 | i);
+                });
+              for (auto& each : threads) each.join();
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].lost(spool::Loss::overwritten), 0u);
+  EXPECT_EQ(numbers(found[0].records()).size(), kThreads * kEvents);
 }
 
 TEST_F(RecorderTest, AnEventInsideASignalHandlerIsCountedNotDeadlocked) {
