@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute.h"
-#include "analyze/hash.h"
 #include "analyze/op_names.h"
+#include "support/hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -103,7 +103,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
       if (auto it = sources.find(std::string(name)); it != sources.end()) return it->second;
     return nullptr;
   };
-  tsl::robin_map<std::uint64_t, Kind, Mix> known;  // by op, region and framework
+  tsl::robin_map<std::uint64_t, Kind, support::Mix> known;  // by op, region and framework
   tsl::robin_map<std::size_t, std::uint32_t> stack_lines;
   for (Kind& kind : kinds) {
     const trace::Site& site = words.sites[kind.site];

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "analyze/hash.h"
 #include "analyze/parallel.h"
+#include "support/hash.h"
 
 namespace vramscope::analyze {
 namespace {
 
 constexpr std::size_t kMostCounts = 32u << 20;  // numbers; beyond it the table would cost more than it saves
 
-using IdByKey = tsl::robin_map<std::uint64_t, std::uint32_t, Mix>;
+using IdByKey = tsl::robin_map<std::uint64_t, std::uint32_t, support::Mix>;
 
 std::uint64_t key_of(std::uint32_t kind, std::uint32_t note) { return std::uint64_t{kind} << 32 | note; }
 

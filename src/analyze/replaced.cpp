@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analyze/hash.h"
 #include "analyze/lifetime.h"
+#include "support/hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -32,7 +32,7 @@ std::vector<Origin> replaced(const Store& store, const Grouper& grouper, const S
   std::vector<std::size_t> at;  // window steps
   for (std::size_t i = 0; i < looks; ++i) at.push_back(i * (n - 1) / (looks - 1));
 
-  tsl::robin_map<std::uint64_t, Level, Mix> levels;
+  tsl::robin_map<std::uint64_t, Level, support::Mix> levels;
   for (std::size_t i = 0; i < looks; ++i)
     for_each_live(store, ends[at[i]], [&](std::uint32_t alloc) {
       if (grouper.of(alloc) == kOut) return;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analyze/hash.h"
 #include "analyze/lifetime.h"
+#include "support/hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -39,7 +39,7 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
   std::vector<Origin> out;
   std::size_t n = window.steps.size();
   if (n == 0) return out;
-  tsl::robin_map<std::uint64_t, std::size_t, Mix> index;  // by origin
+  tsl::robin_map<std::uint64_t, std::size_t, support::Mix> index;  // by origin
   std::vector<std::uint64_t> step_end = step_ends(store, window);
   std::uint64_t horizon = step_end.back();
   std::uint64_t begin = store.steps[window.steps.front()].begin, shortest = ~std::uint64_t{0};

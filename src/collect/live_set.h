@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "support/hash.h"
+
 namespace vramscope::collect {
 
 struct LiveBlock {
@@ -56,7 +58,7 @@ class LivePool {
   std::vector<Holder> holders(std::size_t most) const;
 
  private:
-  tsl::robin_map<std::uint64_t, LiveBlock> blocks_;
+  tsl::robin_map<std::uint64_t, LiveBlock, support::Mix> blocks_;
   std::map<std::uint64_t, std::uint64_t> regions_;  // address -> bytes
   PoolAccount account_;
   // A free is announced before the call and taken back after it; other threads free in between.

@@ -1,6 +1,8 @@
 // The trace of one process: turns ordered events into what the trace file holds, and keeps the account of what is live.
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -8,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "collect/definitions.h"
@@ -16,6 +17,7 @@
 #include "collect/merger.h"
 #include "collect/oom_account.h"
 #include "collect/options.h"
+#include "support/hash.h"
 #include "trace/writer.h"
 
 namespace vramscope::collect {
@@ -44,9 +46,9 @@ class TraceIds {
   const Definitions& definitions_;
   const spool::Header& header_;
   NativeSymbols native_symbol_;
-  std::unordered_map<std::uint32_t, trace::StringId> texts_;
-  std::unordered_map<std::uint64_t, trace::StackId> stacks_;
-  std::unordered_map<std::uint32_t, trace::ThreadId> threads_;
+  std::vector<std::optional<trace::StringId>> texts_;  // by spool id, which count up from 1
+  tsl::robin_map<std::uint64_t, trace::StackId, support::Mix> stacks_;
+  tsl::robin_map<std::uint32_t, trace::ThreadId, support::Mix> threads_;
   std::map<std::uint8_t, trace::PoolId> pools_;
   std::map<std::string, int> pool_names_;
 };

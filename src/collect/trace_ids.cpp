@@ -7,11 +7,11 @@ namespace vramscope::collect {
 
 trace::StringId TraceIds::text(std::uint32_t id) {
   if (id == 0) return {};
-  const auto found = texts_.find(id);
-  if (found != texts_.end()) return found->second;
+  if (id < texts_.size() && texts_[id]) return *texts_[id];
   const std::string* text = definitions_.text(id);
   if (text == nullptr) return {};
-  return texts_[id] = writer_.string(*text);
+  if (id >= texts_.size()) texts_.resize(id + 1);
+  return *(texts_[id] = writer_.string(*text));
 }
 
 bool TraceIds::stack_missing(std::uint64_t id) const {

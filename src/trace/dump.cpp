@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "support/hash.h"
 #include "support/json_text.h"
 #include "trace/scan.h"
 
@@ -193,7 +194,7 @@ class Dumper {
   const Dictionaries& all_;
   DumpOptions options_;
   Line line_;
-  tsl::robin_map<std::uint64_t, Live> live_;
+  tsl::robin_map<std::uint64_t, Live, support::Mix> live_;
   std::uint64_t next_alloc_ = 0;
 };
 

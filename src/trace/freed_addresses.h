@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/hash.h"
+
 namespace vramscope::trace {
 
 class FreedAddresses {
@@ -62,7 +64,7 @@ class FreedAddresses {
     }
   };
 
-  tsl::robin_map<std::uint64_t, std::uint32_t> list_of_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, support::Mix> list_of_;
   std::vector<List> lists_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/file.h"
+#include "support/hash.h"
 #include "trace/block.h"
 #include "trace/chunk.h"
 #include "trace/compact.h"
@@ -30,9 +31,7 @@ struct LiveKey {
 };
 struct LiveHash {
   std::size_t operator()(const LiveKey& key) const {
-    // Addresses are multiples of an alignment: the high half of the product depends on all their bits.
-    const std::uint64_t mixed = (key.address ^ std::uint64_t{std::to_underlying(key.pool)} << 56) * 0x9e3779b97f4a7c15u;
-    return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+    return support::Mix{}(key.address ^ std::uint64_t{std::to_underlying(key.pool)} << 56);
   }
 };
 
