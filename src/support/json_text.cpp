@@ -23,6 +23,22 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
+namespace {
+
+// Control characters of two bytes, line separators and marks that turn the direction of text: valid in JSON, but a terminal or
+// an editor that shows the line would obey them. 0: none of these.
+unsigned obeyed(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<std::uint8_t>(character[i])); };
+  const unsigned code = character.size() == 2   ? (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f)
+                        : character.size() == 3 ? (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f)
+                                                : 0;
+  const bool turns = code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                     (code >= 0x2066 && code <= 0x2069);
+  return turns || (code >= 0x80 && code < 0xa0) ? code : 0;
+}
+
+}  // namespace
+
 void append_json_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
@@ -32,7 +48,12 @@ void append_json_string(std::string& out, std::string_view text) {
     if (length == 0) {
       out += "\\ufffd";
     } else if (length > 1) {
-      out += text.substr(0, length);
+      if (const unsigned code = obeyed(text.substr(0, length)); code != 0) {
+        out += "\\u";
+        for (const int shift : {12, 8, 4, 0}) out += kHex[code >> shift & 15];
+      } else {
+        out += text.substr(0, length);
+      }
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
