@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/top/frame.h"
+#include "cli/top/look.h"
 #include "cli/top/screen.h"
 #include "cli/verb.h"
 #include "support/json_writer.h"
@@ -117,6 +118,7 @@ class TopVerb final : public VerbBody {
     if (auto entered = Screen::enter(); !entered) return std::unexpected(entered.error());
     Gatherer gatherer;
     State state = gatherer.gather(now_us());
+    Look look;
     std::optional<Canvas> shown;
     std::uint64_t next = 0;
     bool quit = false;
@@ -126,33 +128,44 @@ class TopVerb final : public VerbBody {
         view_.clock = clock_text();
         next = now_us() + static_cast<std::uint64_t>(view_.every_s * 1e6);
       }
+      if (!view_.asked.empty()) view_.said = look.lines();
+      if (serving_) view_.notice = look.address().empty() ? "The page is being prepared." : look.address();
       const auto [width, height] = Screen::size();
       Canvas frame = draw(state, view_, width, height);
       Screen::write(frame.changes_from(shown ? &*shown : nullptr, Screen::depth()));
       shown = std::move(frame);
       const std::uint64_t now = now_us();
       const std::string key = Screen::key(view_.paused ? 1000 : static_cast<int>(next > now ? (next - now) / 1000 + 1 : 1));
-      if (!key.empty()) quit = press(key, state);
+      if (!key.empty()) quit = press(key, state, look);
     }
     Screen::leave();
     return 0;
   }
 
   // True: enough.
-  bool press(const std::string& key, const State& state) {
+  bool press(const std::string& key, const State& state, Look& look) {
+    view_.notice.clear(), serving_ = false;  // read, or not wanted
     if (view_.typing) {
       if (key == "enter")
         view_.typing = false;
       else if (key == "escape")
         view_.typing = false, view_.filter.clear();
       else if (key == "backspace")
-        view_.filter = view_.filter.substr(0, view_.filter.empty() ? 0 : view_.filter.size() - 1);
+        view_.filter = without_last_character(view_.filter);
       else if (key != "up" && key != "down" && view_.filter.size() < 100)
         view_.filter += key;
       return false;
     }
     if (key == "q" || key == "Q") return true;
-    if (key == "s")
+    if (!view_.asked.empty() && key != "w") {
+      if (key == "escape" || key == "enter" || key == "backspace") view_.asked.clear();
+      if (key == "up" && view_.first_line > 0) --view_.first_line;
+      if (key == "down" && view_.first_line + 1 < view_.said.size()) ++view_.first_line;
+      return false;
+    }
+    if (key == "enter" || key == "p" || key == "l" || key == "w")
+      open(key, state, look);
+    else if (key == "s")
       view_.sort = view_.sort == "device"   ? "live"
                    : view_.sort == "live"   ? "peak"
                    : view_.sort == "peak"   ? "growth"
@@ -173,6 +186,34 @@ class TopVerb final : public VerbBody {
     return false;
   }
 
+  // What is known of the selected process and nowhere else on this screen.
+  void open(const std::string& key, const State& state, Look& look) {
+    const auto rows = shown_processes(state, view_);
+    const auto chosen = std::ranges::find(rows, selected_process(rows, view_), &Process::pid);
+    if (chosen == rows.end()) return;
+    if (chosen->trace.empty()) {
+      view_.notice =
+          chosen->recorded ? "Nothing of it has been written yet." : "It is not recorded: start it with vramscope run.";
+      return;
+    }
+    view_.selected = chosen->pid;  // it stays the one, whatever the order becomes
+    if (key == "w") {
+      look.serve(chosen->trace);
+      serving_ = true;
+      return;
+    }
+    view_.asked = key == "p" ? "peak" : key == "l" ? "leaks" : "summary";
+    view_.first_line = 0;
+    view_.said.clear();
+    look.ask(view_.asked, chosen->trace);
+  }
+
+  static std::string without_last_character(std::string text) {
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    if (!text.empty()) text.pop_back();
+    return text;
+  }
+
   void select(int step, const State& state) {
     const auto rows = shown_processes(state, view_);
     if (rows.empty()) return;
@@ -182,6 +223,7 @@ class TopVerb final : public VerbBody {
   }
 
   View view_;
+  bool serving_ = false;  // a page was asked for, its address is what the last line shows
   bool once_ = false;
   bool json_ = false;
 };

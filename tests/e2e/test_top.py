@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -88,6 +89,43 @@ def test_keys_and_sizes_of_a_terminal(vramscope, busy_devices):
         terminal.press("q")
         assert terminal.exit_code() == 0
         assert terminal.raw.endswith(b"\x1b[?25h\x1b[?1049l"), "cursor and screen are given back"
+
+
+def test_keys_that_open_the_selected_process(vramscope, busy_devices):
+    with Terminal([vramscope, "top"], env=busy_devices) as terminal:
+        terminal.until(lambda: terminal.shows("hold 500") and terminal.shows("hold 3000"))
+        for key in "/hold 500\r":
+            terminal.press(key)
+
+        def opened(key, words):
+            terminal.press(key)
+            if not terminal.shows("scroll"):  # nothing has reached the trace yet
+                terminal.settle(0.5)
+                return False
+            terminal.until(lambda: words in terminal.text())
+            terminal.press("\x1b")
+            terminal.until(lambda: terminal.shows("select"))
+            return True
+
+        terminal.until(lambda: opened("p", "at the peak"))
+        assert opened("l", "cannot be told")
+        assert opened("\r", "500.0 MiB")
+        terminal.press("w")
+        terminal.until(lambda: terminal.shows("http://127.0.0.1:"))
+        address = next(word for line in terminal.lines() for word in line.split() if word.startswith("http://"))
+        with urllib.request.urlopen(address, timeout=20) as page:
+            assert page.status == 200 and b"vramscope" in page.read()
+        terminal.press("\x1b")
+        terminal.until(lambda: terminal.shows("select"))
+        terminal.press("\x1b")
+        for key in "/hold 3000\r":
+            terminal.press(key)
+        terminal.press("p")
+        terminal.until(lambda: terminal.shows("It is not recorded"))
+        terminal.press("q")
+        assert terminal.exit_code() == 0
+        with pytest.raises(OSError):
+            urllib.request.urlopen(address, timeout=5)
 
 
 def test_interrupted_it_gives_the_screen_back(vramscope):

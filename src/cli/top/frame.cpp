@@ -240,14 +240,29 @@ std::string beginning(const std::string& sentence, int width) {
 void draw_keys(Canvas& canvas, const View& view) {
   const int y = canvas.height() - 1;
   canvas.background(y, 0x1a1f27);
+  if (!view.notice.empty()) {
+    canvas.put(1, y, view.notice, kStrong);
+    return;
+  }
   if (view.typing) {
     canvas.put(1, y, fmt::format("filter: {}", printable(view.filter)), kStrong);
     return;
   }
   int x = 1;
-  const std::pair<const char*, const char*> keys[] = {
-      {view.ascii ? "up/down" : "↑↓", "select"},  {"s", "sort"}, {"/", "filter"}, {"g", "by GPU"},
-      {"space", view.paused ? "go on" : "pause"}, {"?", "help"}, {"q", "quit"}};
+  using Keys = std::vector<std::pair<const char*, const char*>>;
+  const char* arrows = view.ascii ? "up/down" : "↑↓";
+  const Keys keys = view.asked.empty() ? Keys{{arrows, "select"},
+                                              {view.ascii ? "enter" : "↵", "open"},
+                                              {"s", "sort"},
+                                              {"/", "filter"},
+                                              {"g", "by GPU"},
+                                              {"p", "peak"},
+                                              {"l", "leaks"},
+                                              {"w", "page for a browser"},
+                                              {"space", view.paused ? "go on" : "pause"},
+                                              {"?", "help"},
+                                              {"q", "quit"}}
+                                       : Keys{{arrows, "scroll"}, {"esc", "back"}, {"w", "page for a browser"}, {"q", "quit"}};
   for (const auto& [key, what] : keys) {
     x = canvas.put(x, y, key, kStrong);
     x = canvas.put(x + 1, y, what, kSoft) + 3;
@@ -288,9 +303,30 @@ std::uint32_t selected_process(const std::vector<Process>& shown, const View& vi
   return first != shown.end() ? first->pid : shown.front().pid;
 }
 
+namespace {
+
+// The words of another verb, from the line on that was scrolled to.
+Canvas draw_said(const std::vector<Process>& processes, const View& view, int width, int height) {
+  Canvas canvas(width, height);
+  const auto chosen = std::ranges::find(processes, selected_process(processes, view), &Process::pid);
+  canvas.put(1, 0,
+             chosen == processes.end() ? view.asked
+                                       : fmt::format("{}  {}   {}", chosen->pid, printable(chosen->command, 40), view.asked),
+             kStrong);
+  if (view.said.empty()) canvas.put(1, 2, "The trace is being read.", kSoft);
+  int y = 2;
+  for (std::size_t i = view.first_line; i < view.said.size() && y < height - 1; ++i)
+    canvas.put(1, y++, printable(view.said[i]), i == 0 ? kStrong : kText);
+  draw_keys(canvas, view);
+  return canvas;
+}
+
+}  // namespace
+
 Canvas draw(const State& state, const View& view, int width, int height) {
   Canvas canvas(width, height);
   const auto processes = shown_processes(state, view);
+  if (!view.asked.empty()) return draw_said(processes, view, width, height);
   const auto recorded =
       std::count_if(state.processes.begin(), state.processes.end(), [](const Process& p) { return p.recorded; });
   int x = canvas.put(1, 0, "vramscope top", kStrong);

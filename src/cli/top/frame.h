@@ -19,6 +19,11 @@ struct View {
   bool once = false;           // a picture that nobody can press a key on
   std::uint32_t selected = 0;  // pid, 0 = not chosen yet
   double every_s = 0.5;
+  // What another verb says about the selected process, in the place of everything else.
+  std::string asked;  // "peak", "leaks", "summary"; "" = nothing
+  std::vector<std::string> said;
+  std::size_t first_line = 0;
+  std::string notice;  // on the last line, instead of the keys
   std::string host;
   std::string clock;  // "08:32:18"
 };

@@ -73,6 +73,7 @@ std::filesystem::path trace_of(const std::filesystem::path& spool_folder, std::u
 struct Inside::Shared {
   std::mutex mutex;
   Answer answer;
+  std::string trace;
   bool looking = false;
   std::uint64_t next_us = 0;
 };
@@ -91,10 +92,13 @@ void Inside::fill(Process& process, const std::filesystem::path& spool_folder, s
   process.grows = a.grows;
   process.at_peak = a.at_peak;
   process.largest = a.largest;
+  process.trace = shared_->trace;
   if (shared_->looking || now_us < shared_->next_us) return;
   const std::filesystem::path trace = trace_of(spool_folder, process.pid);
   shared_->next_us = now_us + kLookUs;
   if (trace.empty()) return;
+  std::error_code gone;
+  shared_->trace = std::filesystem::canonical(trace, gone).string();  // the link goes away with the recording, the file stays
   shared_->looking = true;
   std::thread([shared = shared_, trace, now_us] {
     const auto began = std::chrono::steady_clock::now();

@@ -39,6 +39,7 @@ struct Process {
   bool grows = false;
   std::vector<Category> at_peak;
   std::vector<Category> largest;
+  std::string trace;                                     // the file that is being written; "" = not there yet
   std::vector<std::pair<std::uint64_t, Bytes>> history;  // microseconds, live; oldest first
 };
 

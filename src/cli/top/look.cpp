@@ -1,0 +1,102 @@
+#include "cli/top/look.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+namespace vramscope::cli::top {
+
+namespace {
+
+constexpr std::size_t kMostText = 1 << 20;  // a table is a few kilobytes
+
+}  // namespace
+
+Look::~Look() {
+  end(verb_);
+  end(server_);
+}
+
+void Look::ask(const std::string& verb, const std::string& trace) {
+  end(verb_);
+  verb_ = start({"vramscope", verb, trace});
+}
+
+void Look::serve(const std::string& trace) {
+  end(server_);
+  server_ = start({"vramscope", "serve", trace});
+}
+
+std::vector<std::string> Look::lines() const {
+  std::vector<std::string> out;
+  const std::string text = text_of(verb_);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string Look::address() const {
+  const std::string text = text_of(server_);
+  return text.find('\n') == std::string::npos ? std::string() : text.substr(0, text.find('\n'));
+}
+
+Look::Child Look::start(std::vector<std::string> words) {
+  Child child;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return child;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  child.pid = fork();
+  if (child.pid == 0) {  // only what is safe between fork and exec
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);
+    setpgid(0, 0);  // a Ctrl-C at this terminal is for top
+    const int nothing = open("/dev/null", O_RDWR);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    execv("/proc/self/exe", arguments.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  if (child.pid < 0) {
+    close(ends[0]);
+    return child;
+  }
+  child.heard = std::make_shared<Heard>();
+  std::thread([heard = child.heard, from = ends[0]] {
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(from, buffer, sizeof buffer)) > 0;) {
+      const std::lock_guard lock(heard->mutex);
+      if (heard->text.size() < kMostText) heard->text.append(buffer, static_cast<std::size_t>(got));
+    }
+    close(from);
+  }).detach();
+  return child;
+}
+
+void Look::end(Child& child) {
+  if (child.pid > 0) {
+    kill(child.pid, SIGTERM);
+    waitpid(child.pid, nullptr, 0);
+  }
+  child = {};
+}
+
+std::string Look::text_of(const Child& child) {
+  if (child.heard == nullptr) return {};
+  const std::lock_guard lock(child.heard->mutex);
+  return child.heard->text;
+}
+
+}  // namespace vramscope::cli::top
