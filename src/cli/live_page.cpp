@@ -10,7 +10,7 @@ namespace vramscope::cli {
 namespace {
 
 // A page asks for what it shows within this time; without an open page nobody waits.
-constexpr auto kLastLook = std::chrono::milliseconds(1500);
+constexpr auto kLastLook = std::chrono::milliseconds(3000);
 
 }  // namespace
 

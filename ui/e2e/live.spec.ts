@@ -52,6 +52,15 @@ base("a training is followed, and its end turns into a saved view", async ({ pag
   expect(heard.length).toBeGreaterThan(3);
   // At most ten updates a second; a busy machine may deliver two of them together.
   for (let i = 0; i + 12 < heard.length; i++) expect(heard[i + 12]! - heard[i]!).toBeGreaterThan(1000);
+  // The server has ended with the run; the views are there nevertheless, also those that nobody had looked at.
+  for (const view of ["overview", "peak", "steps", "layers", "leaks", "map", "oom", "source", "timeline"]) {
+    await page.evaluate((hash) => { location.hash = hash; }, view);
+    await settled(page);
+    await expect(page.locator("main h1").first(), view).not.toBeEmpty();
+    await expect(page.locator("main [role=alert]"), view).toHaveCount(0);
+  }
+  await page.evaluate(() => { location.hash = "peak?at=moment:7"; });
+  await expect(page.locator("main [role=alert]")).toContainText("vramscope serve");
   // What the page ended with is what the file says.
   const files = readdirSync(folder).filter((name) => name.endsWith(".vram"));
   const truth = json("summary", path.join(folder, files[0]!)) as { events?: number };

@@ -16,6 +16,8 @@ class App {
   /** Grows when a live run has new data; queries read it and ask again. */
   revision = $state(0);
   live = $state(false);
+  /** It was live, and the recording has ended. */
+  ended = $state(false);
   /** False while the user looks at an older place of a live run. */
   following = $state(true);
   notice = $state("");

@@ -1,4 +1,7 @@
 // A live run: the server says when there is something new, at most ten times a second; the page asks again for what it shows.
+import type { Name, ParamsOf } from "../rpc/client";
+import { wholeLevel } from "../views/timeline/tiles.svelte";
+import { HOME } from "./address";
 import { app } from "./app.svelte";
 
 interface Tick {
@@ -27,9 +30,35 @@ async function refresh(tick: Tick): Promise<void> {
     app.hello = await app.client.ask("hello", {});
     app.revision++;
     app.live = tick.state === "live";
+    app.ended = !app.live;
+    if (app.ended) keep();
   } catch (problem) {
     app.notice = (problem as Error).message;
   } finally {
     busy = false;
+  }
+}
+
+const MOST_TRACES = 8;
+
+/** The server of `run --live` ends with the run. What every view shows first is asked for while it still answers, and stays at hand. */
+function keep(): void {
+  const ask = <N extends Name>(name: N, params: ParamsOf<N>) => void app.client.ask(name, params).catch(() => {});
+  for (const { id: trace, duration_us } of app.hello?.traces.slice(0, MOST_TRACES) ?? []) {
+    for (const name of ["overview", "steps", "leaks", "ooms"] as const) ask(name, { trace });
+    for (const at of ["steady", "peak", "end"]) {
+      ask("peak", { trace, at, open: HOME.open, filter: "" });
+      ask("layers", { trace, at, filter: "" });
+      ask("map", { trace, at, pool: "" });
+      ask("source", { trace, at, file: "" });
+      ask("instant", { trace, at, filter: "" });
+    }
+    const whole = wholeLevel(duration_us);
+    for (const level of [whole, whole - 1])
+      for (let tile = 0; tile * 2 ** level < duration_us; tile++) {
+        ask("stack", { trace, by: HOME.by, filter: "", level, tile });
+        ask("tracks", { trace, level, tile });
+        ask("marks", { trace, level, tile });
+      }
   }
 }
