@@ -95,6 +95,9 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
       case Shown::xla_temporaries:
         row.temporaries += bytes;
         break;
+      case Shown::inputs:
+        row.inputs += bytes;
+        break;
       default:
         row.other += bytes;
     }
@@ -117,7 +120,6 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   auto first = model_order(store, from, state_->steady.has ? store.steps[state_->steady.first].end : to);
   std::string largest;
   Bytes most = 0, total = 0;
-  std::size_t layers = 0;
   for (auto& [layer, row] : rows) {
     row.name = store.name(layer);
     if (layer < own.peak.size()) {
@@ -126,7 +128,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
     }
     total += row.total;
     if (!is_layer(row.name)) continue;
-    ++layers;
+    ++out.layers;
     if (row.total > most) most = row.total, largest = row.name;
   }
   std::map<std::uint32_t, std::uint32_t> lines;
@@ -147,7 +149,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
         "No layer is known for the {} that are live: op names carry none and no layer marks were recorded.", format_size(total));
   else
     out.sentence =
-        fmt::format("{} holds the most of {} layers: {} of the {} that are live {}.", largest, layers, format_size(most),
+        fmt::format("{} holds the most of {} layers: {} of the {} that are live {}.", largest, out.layers, format_size(most),
                     format_size(total), at_word == "steady" && state_->steady.has ? "at the steady peak" : "then");
   return out;
 }

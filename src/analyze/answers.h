@@ -281,7 +281,7 @@ struct Ledger {
 
 struct LayerRow {
   std::string name;  // "" = outside any layer
-  Bytes parameters = 0, gradients = 0, optimizer_state = 0, activations = 0, temporaries = 0, other = 0;  // at the instant
+  Bytes parameters = 0, gradients = 0, optimizer_state = 0, activations = 0, temporaries = 0, inputs = 0, other = 0;  // then
   Bytes total = 0;
   Bytes own_peak = 0;  // highest live of this layer alone, whenever it was
   Moment own_peak_at = 0;
@@ -290,6 +290,7 @@ struct LayerRow {
 struct Layers {
   std::string sentence;
   Moment at = 0;
+  std::uint64_t layers = 0;    // rows that are layers of the network, not its input, loss or optimizer
   std::vector<LayerRow> rows;  // model order: as a step makes their activations
 };
 
@@ -433,16 +434,19 @@ struct CompareRow {
 };
 struct CompareSide {
   std::string name;
-  Bytes peak = 0, steady_peak = 0, left_after = 0, regions = 0;
+  Bytes peak = 0;
+  std::optional<Bytes> steady_peak, left_after;  // of a run with steady steps
+  std::optional<Bytes> regions;                  // of a run whose pools were recorded
   std::uint64_t steps = 0;
-  std::uint64_t allocs_per_step = 0;
+  std::optional<std::uint64_t> allocs_per_step;  // of a run with steady steps
 };
 struct Compare {
   std::string sentence;
   std::string basis;  // "each at its own steady peak", ...
   std::vector<CompareSide> sides;
   std::vector<CompareRow> categories, layers, ops, dtypes;
-  std::vector<CompareRow> same_place;  // by category, both at the first run's peak phase and step
+  std::vector<CompareRow> same_place;      // by category, both at the first run's peak phase and step
+  std::vector<std::string> same_place_at;  // the instants of that, one for each run
   std::vector<std::pair<std::string, std::vector<std::string>>> settings;  // only those that differ
 };
 

@@ -56,8 +56,8 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
   if (engine.main_place() < 0) return out;
   const Place& place = engine.places()[static_cast<std::size_t>(engine.main_place())];
   out.peak = place.peak;
-  out.steady_peak = place.steady ? place.steady_peak : place.peak;
-  out.regions = place.regions_peak;
+  if (place.steady) out.steady_peak = place.steady_peak;
+  if (place.regions_peak > 0) out.regions = place.regions_peak;
   Steps steps = engine.steps();
   out.steps = steps.steps.size();
   if (steps.has_steady) {
@@ -111,6 +111,7 @@ Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std
       }
       same.front() = fmt::format("moment:{}", peak);
       out.same_place = rows_by(runs, By::category, same, where, ok);
+      out.same_place_at = std::move(same);
       break;
     }
   }
@@ -137,9 +138,10 @@ Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std
                                      format_size(static_cast<Bytes>(std::abs(more))), more > 0 ? "more" : "less", a.name, where);
     return out;
   }
-  auto change = static_cast<std::int64_t>(b.steady_peak) - static_cast<std::int64_t>(a.steady_peak);
+  const auto need = [&](const CompareSide& side) { return steady ? side.steady_peak.value_or(side.peak) : side.peak; };
+  auto change = static_cast<std::int64_t>(need(b)) - static_cast<std::int64_t>(need(a));
   if (change == 0) {
-    out.sentence = fmt::format("{} and {} need the same: {}.", a.name, b.name, format_size(a.steady_peak));
+    out.sentence = fmt::format("{} and {} need the same: {}.", a.name, b.name, format_size(need(a)));
     return out;
   }
   auto same_sign = [&](const CompareRow& row) { return (row.change > 0) == (change > 0) && row.change != 0; };

@@ -199,6 +199,9 @@ class Finder {
     });
     auto sum = [&](Shown c) { return category[static_cast<std::size_t>(c)]; };
     std::string at = place_.steady ? "steady" : "peak";
+    const auto& recorded = s_.store.words().pools;
+    const bool torch = std::ranges::any_of(
+        place_.pools, [&](std::uint32_t pool) { return recorded[pool].framework == trace::Framework::pytorch; });
     measured_.float64 = wide;
     if (wide < kWorthwhile) fine("No float64");
     if (sum(Shown::optimizer_state) > sum(Shown::parameters) && sum(Shown::optimizer_state) >= kWorthwhile)
@@ -212,7 +215,8 @@ class Finder {
       add({"checkpointing",
            fmt::format("{} of the steady peak are activations kept for the backward pass.", format_size(sum(Shown::activations))),
            "They are more than half of what is live.",
-           "Recompute them (tf.recompute_grad) or use a smaller batch; how much that saves depends on where.",
+           fmt::format("Recompute them ({}) or use a smaller batch; how much that saves depends on where.",
+                       torch ? "torch.utils.checkpoint" : "tf.recompute_grad"),
            {},
            "layers",
            at,
@@ -226,7 +230,8 @@ class Finder {
            fmt::format("{} of input data lie on the device during the whole training.", format_size(kept_inputs)),
            input_line.empty() ? "They were put there before the first step."
                               : fmt::format("They were put there at {}.", input_line),
-           "Build the dataset under tf.device(\"CPU\").", kept_inputs, "peak", at, "category:inputs or category:constants"});
+           torch ? "Keep the data on the host and move each batch to the device." : "Build the dataset under tf.device(\"CPU\").",
+           kept_inputs, "peak", at, "category:inputs or category:constants"});
     Bytes known = place_.steady ? place_.steady_peak : place_.peak;
     if (Bytes xla = sum(Shown::xla_temporaries); xla >= kWorthwhile && xla * 10 >= known)
       add({"xla",
@@ -238,7 +243,7 @@ class Finder {
            "peak",
            at,
            "category:xla_temporaries"});
-    if (known > 0)
+    if (known > 0 && sum(Shown::unknown) * 10 <= known)
       fine(fmt::format("Category known for {:.0f} %",
                        100.0 - 100.0 * static_cast<double>(sum(Shown::unknown)) / static_cast<double>(known)));
   }

@@ -284,6 +284,7 @@ void write(support::JsonWriter& json, const LayerRow& answer) {
   object.member("optimizer_state", answer.optimizer_state);
   object.member("activations", answer.activations);
   object.member("temporaries", answer.temporaries);
+  object.member("inputs", answer.inputs);
   object.member("other", answer.other);
   object.member("total", answer.total);
   object.member("own_peak", answer.own_peak);
@@ -295,6 +296,7 @@ void write(support::JsonWriter& json, const Layers& answer) {
   Object object(json);
   object.member("sentence", answer.sentence);
   object.member("at", answer.at);
+  object.member("layers", answer.layers);
   object.member("rows", answer.rows);
 }
 
@@ -497,6 +499,7 @@ void write(support::JsonWriter& json, const Compare& answer) {
   object.member("ops", answer.ops);
   object.member("dtypes", answer.dtypes);
   object.member("same_place", answer.same_place);
+  object.member("same_place_at", answer.same_place_at);
   object.member("settings", answer.settings);
 }
 

@@ -77,8 +77,8 @@ class DiffVerb final : public VerbBody {
 
   std::string text(const analyze::Compare& c) const {
     std::string out = headline(c.sentence);
-    const Unit unit = Unit::for_all(
-        c.sides, [](const analyze::CompareSide& s) { return std::max({s.peak, s.steady_peak, s.left_after, s.regions}); });
+    const Unit unit =
+        Unit::for_all(c.sides, [](const analyze::CompareSide& s) { return std::max(s.peak, s.regions.value_or(0)); });
     Table sides;
     sides.column(fmt::format("{}, {}", unit.name(), c.basis), Table::Align::left);
     for (const analyze::CompareSide& side : c.sides) sides.column(printable(side.name, 24));
@@ -87,12 +87,14 @@ class DiffVerb final : public VerbBody {
       for (const analyze::CompareSide& side : c.sides) cells.push_back(figure(side));
       sides.row(cells);
     };
-    line("steady peak", [&](const analyze::CompareSide& s) { return unit(s.steady_peak); });
+    const auto known = [&](const std::optional<analyze::Bytes>& bytes) { return bytes ? unit(*bytes) : "–"; };
+    line("steady peak", [&](const analyze::CompareSide& s) { return known(s.steady_peak); });
     line("peak", [&](const analyze::CompareSide& s) { return unit(s.peak); });
-    line("left after a step", [&](const analyze::CompareSide& s) { return unit(s.left_after); });
-    line("pool", [&](const analyze::CompareSide& s) { return unit(s.regions); });
+    line("left after a step", [&](const analyze::CompareSide& s) { return known(s.left_after); });
+    line("pool", [&](const analyze::CompareSide& s) { return known(s.regions); });
     line("steps", [](const analyze::CompareSide& s) { return support::format_count(s.steps); });
-    line("blocks a step", [](const analyze::CompareSide& s) { return support::format_count(s.allocs_per_step); });
+    line("blocks a step",
+         [](const analyze::CompareSide& s) { return s.allocs_per_step ? support::format_count(*s.allocs_per_step) : "–"; });
     out += "\n" + sides.text(wants_colour(stdout));
     out += table_of("CATEGORY", c.categories, c) + table_of("LAYER", c.layers, c) + table_of("OP", c.ops, c) +
            table_of("DTYPE", c.dtypes, c);

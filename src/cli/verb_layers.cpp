@@ -41,7 +41,7 @@ class LayersVerb final : public VerbBody {
     std::size_t shown = 0;
     for (const analyze::LayerRow& r : layers.rows) {
       sum.parameters += r.parameters, sum.gradients += r.gradients, sum.optimizer_state += r.optimizer_state;
-      sum.activations += r.activations, sum.temporaries += r.temporaries, sum.other += r.other, sum.total += r.total;
+      sum.activations += r.activations, sum.temporaries += r.temporaries, sum.other += r.inputs + r.other, sum.total += r.total;
       if (options_.rows != 0 && shown >= options_.rows) continue;
       ++shown;
       table.row(
@@ -61,7 +61,7 @@ class LayersVerb final : public VerbBody {
             unit(r.optimizer_state),
             unit(r.activations),
             unit(r.temporaries),
-            unit(r.other),
+            unit(r.inputs + r.other),
             unit(r.total),
             own};
   }

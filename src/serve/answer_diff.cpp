@@ -14,6 +14,8 @@ namespace vramscope::serve {
 
 namespace {
 
+constexpr std::size_t kMostRows = 200;
+
 double value_of(const std::vector<std::optional<analyze::Bytes>>& bytes, std::size_t i) {
   return i < bytes.size() && bytes[i] ? static_cast<double>(*bytes[i]) : 0;
 }
@@ -34,9 +36,8 @@ DiffSide side_of(const Opened& trace, const std::string& name, std::string_view 
   const std::uint64_t t1 = std::max(t0 + 1, step != nullptr ? step->end_us : end);
   DiffSide out;
   out.name = name;
-  out.text = fmt::format(
-      "{}, {}", name,
-      step != nullptr ? fmt::format("step {}, {:.1f} ms", step->number, static_cast<double>(t1 - t0) / 1000) : "whole run");
+  out.text = fmt::format("{}, {}", name,
+                         step != nullptr ? fmt::format("step {}, {}", step->number, seconds_text(t1 - t0)) : "whole run");
   const auto stacked = engine.stacked({.t0_us = t0, .t1_us = t1, .width = kTileColumns, .where = {}});
   if (!stacked) return out;
   out.stack.t0 = static_cast<double>(t0);
@@ -68,16 +69,18 @@ DiffSide side_of(const Opened& trace, const std::string& name, std::string_view 
   return out;
 }
 
-DiffFigure figure(std::string name, std::string unit, double a, double b) {
-  return {.name = std::move(name), .unit = std::move(unit), .a = a, .b = b, .change = b - a};
+DiffFigure figure(std::string name, std::string unit, std::optional<double> a, std::optional<double> b) {
+  DiffFigure out{.name = std::move(name), .unit = std::move(unit), .a = a, .b = b};
+  if (a && b) out.change = *b - *a;
+  return out;
 }
 
-double median_step(const analyze::Steps& steps) {
+std::optional<double> median_step(const analyze::Steps& steps) {
   std::vector<double> lengths;
   for (std::size_t i = steps.has_steady ? steps.steady_first : 0;
        i < steps.steps.size() && (!steps.has_steady || i <= steps.steady_last); ++i)
     lengths.push_back(static_cast<double>(steps.steps[i].end_us - steps.steps[i].begin_us));
-  if (lengths.empty()) return 0;
+  if (lengths.empty()) return std::nullopt;
   const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
   std::nth_element(lengths.begin(), middle, lengths.end());
   return *middle;
@@ -85,12 +88,9 @@ double median_step(const analyze::Steps& steps) {
 
 // Bytes of each group, split by category, at the instant that is compared.
 using Split = std::map<std::string, std::map<std::string, double>>;
-Split split_by(const analyze::Engine& engine, analyze::By by, std::string_view at) {
+Split split_by(const analyze::Engine& engine, analyze::By by, const std::string& at) {
   Split out;
-  const auto live = engine.live({.at = usable_instant(engine, at == "peak" ? "peak" : "steady"),
-                                 .by = {by, analyze::By::category},
-                                 .where = {},
-                                 .limit = 0});
+  const auto live = engine.live({.at = at, .by = {by, analyze::By::category}, .where = {}, .limit = 0});
   if (!live) return out;
   for (const analyze::Group& group : live->groups) out[group.keys[0]][group.keys[1]] += static_cast<double>(group.bytes);
   return out;
@@ -113,6 +113,15 @@ std::string why_of(const DiffRow& row) {
     if (std::abs(change(part)) * 20 >= std::abs(row.change))  // less is not the reason
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.category, change_text(change(part)));
   return out;
+}
+
+std::string same_place_sentence(const analyze::Compare& compared, const std::array<std::string, 2>& names) {
+  std::int64_t change = 0;
+  for (const analyze::CompareRow& row : compared.same_place) change += row.change;
+  return change == 0
+             ? fmt::format("At the same place {} and {} hold the same.", names[0], names[1])
+             : fmt::format("At the same place {} holds {} {} than {}.", names[1],
+                           size_text(static_cast<analyze::Bytes>(std::abs(change))), change < 0 ? "less" : "more", names[0]);
 }
 
 // What the analysis compares is each run's steady peak. For the peaks themselves the same is said here.
@@ -159,26 +168,29 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
   Diff out;
   out.sentence = compared->sentence;
   out.note = fmt::format("Compared {}.", compared->basis);
-  for (const auto& [key, values] : compared->settings)
-    if (values.size() == 2 && out.note.size() < 300)
-      out.note += fmt::format(" {}: {} and {}.", key, values[0].empty() ? "–" : values[0], values[1].empty() ? "–" : values[1]);
+  for (const auto& [key, values] :
+       compared->settings)  // what only one of them has says more about the recording than about the run
+    if (values.size() == 2 && !values[0].empty() && !values[1].empty() && out.note.size() < 300)
+      out.note += fmt::format(" {}: {} and {}.", key, values[0], values[1]);
   out.a = side_of(**first, names[0], params.at);
   out.b = side_of(**second, names[1], params.at);
   if (compared->sides.size() == 2) {
     const analyze::CompareSide& a = compared->sides[0];
     const analyze::CompareSide& b = compared->sides[1];
-    const auto bytes = [&](std::string name, analyze::Bytes x, analyze::Bytes y) {
-      out.figures.push_back(figure(std::move(name), "bytes", static_cast<double>(x), static_cast<double>(y)));
+    const auto bytes = [&](std::string name, std::optional<analyze::Bytes> x, std::optional<analyze::Bytes> y) {
+      out.figures.push_back(figure(std::move(name), "bytes", x, y));
     };
     bytes("Steady peak", a.steady_peak, b.steady_peak);
     bytes("Peak", a.peak, b.peak);
     bytes("Left after a step", a.left_after, b.left_after);
     bytes("Pool", a.regions, b.regions);
     out.figures.push_back(figure("Step time, median", "us", median_step((*first)->steps()), median_step((*second)->steps())));
-    out.figures.push_back(
-        figure("Allocations a step", "count", static_cast<double>(a.allocs_per_step), static_cast<double>(b.allocs_per_step)));
+    out.figures.push_back(figure("Allocations a step", "count", a.allocs_per_step, b.allocs_per_step));
   }
-  const bool same_place = params.at == "same" && !compared->same_place.empty();
+  const bool same_place = params.at == "same" && compared->same_place_at.size() == 2;
+  if (same_place)
+    out.sentence = same_place_sentence(*compared, names),
+    out.note = "Compared at the step, and the share of it, of the first run's steady peak.";
   if (params.at == "peak")
     compare_peaks(runs, names, out);
   else
@@ -189,8 +201,10 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
   for (const DiffFigure& f : out.categories) out.total.a += *f.a, out.total.b += *f.b;
   out.total.name = "All";
   out.total.change = out.total.b - out.total.a;
-  const Split a = split_by(*runs[0], *by, params.at);
-  const Split b = split_by(*runs[1], *by, params.at);
+  // The rows are taken at the instants of the categories, so that both have the same sum.
+  const std::string own = params.at == "peak" || compared->basis == "each at its own peak" ? "peak" : "steady";
+  const Split a = split_by(*runs[0], *by, same_place ? compared->same_place_at[0] : own);
+  const Split b = split_by(*runs[1], *by, same_place ? compared->same_place_at[1] : own);
   std::map<std::string, DiffRow> rows;
   for (const bool is_b : {false, true})
     for (const auto& [key, parts] : is_b ? b : a) {
@@ -209,7 +223,11 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
     out.rows.push_back(std::move(row));
   }
   std::sort(out.rows.begin(), out.rows.end(), [](const DiffRow& x, const DiffRow& y) { return x.change > y.change; });
-  if (out.rows.size() > 200) out.rows.resize(200);
+  if (out.rows.size() > kMostRows) {  // the largest increases and the largest decreases
+    out.left = out.rows.size() - kMostRows;
+    const auto middle = out.rows.begin() + static_cast<std::ptrdiff_t>(kMostRows / 2);
+    out.rows.erase(middle, middle + static_cast<std::ptrdiff_t>(out.left));
+  }
   return out;
 }
 

@@ -84,8 +84,7 @@ std::optional<Event> event_at(const analyze::Engine& engine, analyze::Moment mom
 
 std::string place_in_steps(const analyze::Steps& steps, std::uint64_t time_us) {
   const analyze::Step* step = step_at(steps, time_us);
-  if (step == nullptr) return {};
-  return fmt::format(", step {} + {:.3f} ms", step->number, static_cast<double>(time_us - step->begin_us) / 1000);
+  return step == nullptr ? std::string() : ", " + step_text(*step, time_us);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMostLines = 44;
 constexpr std::size_t kMostBlocks = 60000;
+constexpr double kCellsOfALine = 1024;  // about a pixel each
 constexpr std::size_t kMostHoles = 8;
 
 // A power of two, so that the pool fits the window.
@@ -41,6 +42,39 @@ std::vector<Hole> largest_holes(const analyze::AddressMap& map) {
   std::vector<Hole> out;
   for (std::size_t i = 0; i < std::min(kMostHoles, sorted.size()); ++i)
     out.push_back({sorted[i].region, static_cast<double>(sorted[i].bytes), 1});
+  return out;
+}
+
+// Neighbours in one cell of an address grid, drawn as one: blocks[first, first + count).
+struct Drawn {
+  std::size_t first = 0, count = 0, largest = 0;
+};
+
+// Every block, or, where there are too many to draw, those that lie together within a pixel or so as one. Nothing that is live is
+// left out: what is not drawn would look free.
+std::vector<Drawn> drawn_blocks(const analyze::AddressMap& map, double line_bytes) {
+  const std::vector<analyze::MapBlock>& blocks = map.blocks;
+  std::vector<Drawn> out;
+  auto cell_bytes = static_cast<analyze::Bytes>(blocks.size() <= kMostBlocks ? 0 : line_bytes / kCellsOfALine);
+  do {
+    out.clear();
+    const auto cell = [&](std::size_t i, analyze::Bytes offset) {
+      return (blocks[i].address + offset - map.regions[blocks[i].region].address) / cell_bytes;
+    };
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (cell_bytes > 0 && !out.empty()) {
+        Drawn& last = out.back();
+        if (blocks[last.first].region == blocks[i].region &&
+            cell(last.first, 0) == cell(i, std::max<analyze::Bytes>(1, blocks[i].granted) - 1)) {
+          ++last.count;
+          if (blocks[i].granted > blocks[last.largest].granted) last.largest = i;
+          continue;
+        }
+      }
+      out.push_back({i, 1, i});
+    }
+    cell_bytes *= 2;
+  } while (out.size() > kMostBlocks && cell_bytes > 0 && cell_bytes <= map.pool_bytes);
   return out;
 }
 
@@ -83,23 +117,25 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
     if (region.pool < names.size() && std::find(out.pools.begin(), out.pools.end(), names[region.pool]) == out.pools.end())
       out.pools.push_back(names[region.pool]);
   const analyze::Steps& steps = trace.steps();
-  if (const analyze::Step* step = step_at(steps, map->time_us))
-    out.step_label = fmt::format("step {} + {:.3f} ms", step->number, static_cast<double>(map->time_us - step->begin_us) / 1000);
+  if (const analyze::Step* step = step_at(steps, map->time_us)) out.step_label = step_text(*step, map->time_us);
   out.sentence = frag->sentence;
   out.note = sentence(frag->advice);
   out.summary = fmt::format("{}, {}: {} live in {}, {} free in {}", plural(map->regions.size(), "region", "regions"),
                             size_text(map->pool_bytes), size_text(map->live), plural(map->blocks.size(), "block", "blocks"),
                             size_text(map->free), plural(map->holes.size(), "hole", "holes"));
-  for (const analyze::FragPoint& point : frag->points) {
-    out.history_t.push_back(static_cast<double>(point.time_us));
-    out.history_pool.push_back(static_cast<double>(point.pool));
-    out.history_live.push_back(static_cast<double>(point.live));
-  }
   if (map->regions.empty()) {
     out.missing = Damage{"No regions were recorded",
                          "No pool took memory from the level below before this instant, or its regions were not seen.",
                          "Choose a later instant, or record from the start of the program with `vramscope run`."};
     return out;
+  }
+  const auto history =
+      engine.stacked({.t0_us = 0, .t1_us = trace.overview().duration_us + 1, .width = kTileColumns / 2, .where = {}});
+  if (!history) return std::unexpected(history.error());
+  for (std::size_t i = 0; i < history->at.size(); ++i) {
+    out.history_t.push_back(static_cast<double>(history->border_us[i]));
+    out.history_pool.push_back(static_cast<double>(engine.regions_at(history->at[i])));
+    out.history_live.push_back(static_cast<double>(history->high[i]));
   }
   out.line_bytes = line_bytes_for(map->regions);
   const analyze::Grown* grown = growth_at(*frag, map->time_us);
@@ -115,19 +151,20 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
   }
   for (const std::string_view name : analyze::category_names()) out.categories.emplace_back(name);
   out.labels = map->labels;
-  const std::size_t n = std::min(kMostBlocks, map->blocks.size());
   const double now = static_cast<double>(std::max<std::uint64_t>(1, map->time_us));
-  for (std::size_t i = 0; i < n; ++i) {
-    const analyze::MapBlock& block = map->blocks[i];
-    if (block.region >= map->regions.size()) continue;
-    ++out.regions[block.region].blocks;
-    out.id.push_back(static_cast<double>(block.id));
-    out.region.push_back(block.region);
-    out.offset.push_back(static_cast<double>(block.address - map->regions[block.region].address));
-    out.bytes.push_back(static_cast<double>(block.granted));
-    out.label.push_back(block.label);
-    out.category.push_back(block.category);
-    out.age.push_back(1 - static_cast<double>(block.birth_us) / now);
+  for (const Drawn& drawn : drawn_blocks(*map, out.line_bytes)) {
+    const analyze::MapBlock& first = map->blocks[drawn.first];
+    const analyze::MapBlock& last = map->blocks[drawn.first + drawn.count - 1];
+    const analyze::MapBlock& largest = map->blocks[drawn.largest];
+    out.regions[first.region].blocks += drawn.count;
+    out.id.push_back(static_cast<double>(largest.id));
+    out.region.push_back(first.region);
+    out.offset.push_back(static_cast<double>(first.address - map->regions[first.region].address));
+    out.bytes.push_back(static_cast<double>(last.address + last.granted - first.address));
+    out.count.push_back(static_cast<double>(drawn.count));
+    out.label.push_back(largest.label);
+    out.category.push_back(largest.category);
+    out.age.push_back(1 - static_cast<double>(largest.birth_us) / now);
   }
   if (grown != nullptr) {
     Request growth{.bytes = static_cast<double>(grown->request), .t = static_cast<double>(grown->time_us)};

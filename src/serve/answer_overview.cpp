@@ -147,6 +147,7 @@ std::vector<Figure> figures_of(const analyze::Engine& engine, const analyze::Ste
   if (place == nullptr) return out;
   Figure steady{.label = "Steady peak", .to = "#peak?at=steady"};
   if (place->steady && steps.has_steady) {
+    steady.at_least = !place->order_exact;
     steady.bytes = static_cast<double>(place->steady_peak);
     steady.note = fmt::format("steps {} to {}", steps.steps[steps.steady_first].number, steps.steps[steps.steady_last].number);
   } else {
@@ -194,8 +195,13 @@ std::string link_label(const analyze::Finding& finding) {
   std::string label = finding.view == "map" || finding.view == "fragmentation" ? "Pool map"
                       : finding.view == "oom"                                  ? "OOM"
                                                                                : capital(finding.view);
-  if (!finding.where.empty()) return fmt::format("{}, {}", label, finding.where.substr(finding.where.find(':') + 1));
-  if (!finding.at.empty() && !finding.at.starts_with("moment:")) return fmt::format("{}, {}", label, finding.at);
+  if (!finding.where.empty()) {
+    std::string what = finding.where.substr(finding.where.find(':') + 1);
+    if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
+    return fmt::format("{}, {}", label, what);
+  }
+  if (!finding.at.empty() && !finding.at.starts_with("moment:") && finding.at != finding.view)
+    return fmt::format("{}, {}", label, finding.at);
   return label;
 }
 
@@ -264,14 +270,12 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
     out.nav.push_back({std::move(view), std::move(text), bytes});
   };
   nav("overview", findings.findings.empty() ? "" : fmt::format("{}", findings.findings.size()));
-  nav("timeline", o.duration_us < 1000000 ? fmt::format("{:.1f} ms", static_cast<double>(o.duration_us) / 1e3)
-                                          : fmt::format("{:.1f} s", static_cast<double>(o.duration_us) / 1e6));
+  nav("timeline", o.duration_us < 1'000'000 ? seconds_text(o.duration_us)
+                                            : fmt::format("{:.1f} s", static_cast<double>(o.duration_us) / 1e6));
   if (place != nullptr) nav("peak", "", static_cast<double>(place->steady ? place->steady_peak : place->peak));
   nav("steps", steps.steps.empty() ? "none" : count_text(steps.steps.size()));
-  if (const auto layers = engine.layers(usable_instant(engine, "steady"))) {
-    const auto named = std::count_if(layers->rows.begin(), layers->rows.end(), [](const auto& row) { return !row.name.empty(); });
-    nav("layers", named == 0 ? "none" : count_text(static_cast<std::uint64_t>(named)));
-  }
+  if (const auto layers = engine.layers(usable_instant(engine, "steady")))
+    nav("layers", layers->layers == 0 ? "none" : count_text(layers->layers));
   if (leaks != nullptr) nav("leaks", leaks->verdict == "growing" ? "grows" : leaks->verdict == "not growing" ? "none" : "–");
   if (place != nullptr && place->regions_end > 0) nav("map", "", static_cast<double>(place->regions_end));
   nav("oom", o.ooms == 0 ? "none" : count_text(o.ooms));

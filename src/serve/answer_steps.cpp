@@ -120,6 +120,7 @@ Result<Layers> EngineService::layers(const LayersParams& params) {
                         .activations = static_cast<double>(row.activations),
                         .gradients = static_cast<double>(row.gradients),
                         .temporaries = static_cast<double>(row.temporaries),
+                        .inputs = static_cast<double>(row.inputs),
                         .other = static_cast<double>(row.other),
                         .at_peak = static_cast<double>(row.total),
                         .max = static_cast<double>(row.own_peak),

@@ -136,7 +136,9 @@ http::Response AppServer::route(const http::Request& request, const std::functio
   if (!host_allowed(host)) return refuse(403, "this server does not answer for that host");
   const std::string_view origin = request.header("origin");
   if (!origin.empty() && origin != fmt::format("http://{}", host)) return refuse(403, "requests from other pages are refused");
-  if (request.header("sec-fetch-site") == "cross-site" && request.path != "/")
+  // Another port of this machine is the same site and gets the cookie too: only the page itself may ask.
+  const std::string_view site = request.header("sec-fetch-site");
+  if ((site == "cross-site" || site == "same-site") && request.path != "/")
     return refuse(403, "requests from other pages are refused");
   if (!token_given(request)) return refuse(401, "Open the address that vramscope printed: it holds the token.");
   if (request.path == "/") {

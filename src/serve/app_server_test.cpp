@@ -63,6 +63,7 @@ TEST_F(AppServerTest, RefusesOtherHostsAndOrigins) {
   EXPECT_EQ(with("origin", "null"), 403);
   EXPECT_EQ(with("origin", "http://127.0.0.1:8123"), 200);
   EXPECT_EQ(with("sec-fetch-site", "cross-site"), 403);
+  EXPECT_EQ(with("sec-fetch-site", "same-site"), 403) << "another port of this machine";
   EXPECT_EQ(with("sec-fetch-site", "same-origin"), 200);
 }
 

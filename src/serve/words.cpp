@@ -111,7 +111,14 @@ std::string sentence(std::string_view text) {
   return out;
 }
 
+std::string step_text(const analyze::Step& step, std::uint64_t time_us) {
+  const std::uint64_t us = time_us - step.begin_us;
+  return us < 1'000'000 ? fmt::format("step {} + {:.3f} ms", step.number, static_cast<double>(us) / 1e3)
+                        : fmt::format("step {} + {:.6f} s", step.number, static_cast<double>(us) / 1e6);
+}
+
 std::string seconds_text(std::uint64_t us) {
+  if (us < 1000) return fmt::format("{} µs", us);
   if (us < 1'000'000) return fmt::format("{:.1f} ms", static_cast<double>(us) / 1e3);
   return fmt::format("{:.2f} s", static_cast<double>(us) / 1e6);
 }

@@ -32,7 +32,9 @@ std::string_view instant_words(std::string_view at);
 std::string setting(const analyze::Overview& overview, std::string_view key);
 BlockRow row_of(const analyze::Block& block, std::uint64_t now_us, analyze::Bytes total);
 double share_of(analyze::Bytes part, analyze::Bytes whole);
-std::string seconds_text(std::uint64_t us);    // "5.97 s"
+std::string seconds_text(std::uint64_t us);  // "5.97 s", "8.9 ms", "20 µs"
+// "step 20 + 6.318 ms": an instant of a step, to the microsecond.
+std::string step_text(const analyze::Step& step, std::uint64_t time_us);
 std::string size_text(analyze::Bytes bytes);   // "259.8 MiB", as the page writes sizes
 std::string count_text(std::uint64_t number);  // "22,649"
 std::string capital(std::string_view text);

@@ -194,6 +194,83 @@ TEST_F(ServiceTest, AReportHoldsItsBudget) {
   EXPECT_FALSE(make_report(library_, {.budget = 1000}));
 }
 
+// What is live is drawn, however many blocks there are: what is left out would look free.
+TEST_F(ServiceTest, APoolOfVeryManyBlocksIsDrawnWhole) {
+  const auto path = folder_ / "many.vram";
+  auto maker = tracegen::Maker::create(path, {});
+  ASSERT_TRUE(maker);
+  constexpr std::size_t kBlocks = 150'000;
+  std::vector<tracegen::Handle> some;
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    const auto block = maker->alloc({i % 2 == 0 ? "Relu" : "Add", "output", 256});
+    ASSERT_TRUE(block);
+    if (i >= 1000 && i < 3000) some.push_back(*block);  // one hole of 500 KiB
+  }
+  for (const auto& block : some) maker->free(block);
+  ASSERT_TRUE(maker->finish());
+  paths_.push_back(path.string());
+  open();
+  const auto map = service_->map({.trace = 0, .at = "end"});
+  ASSERT_TRUE(map) << map.error().message;
+  EXPECT_LT(map->id.size(), 60'001U);
+  EXPECT_EQ(std::accumulate(map->count.begin(), map->count.end(), 0.0), static_cast<double>(kBlocks - some.size()));
+  std::vector<double> drawn(map->regions.size(), 0);
+  for (std::size_t i = 0; i < map->id.size(); ++i) drawn[static_cast<std::size_t>(map->region[i])] += map->bytes[i];
+  for (std::size_t r = 0; r < drawn.size(); ++r)
+    EXPECT_NEAR(drawn[r], map->regions[r].live, map->line_bytes / 512) << "region " << r;
+}
+
+TEST_F(ServiceTest, TheHistoryOfAPoolFallsBetweenSteps) {
+  tracegen::Training program;
+  program.steps = 6;
+  make("a.vram", program);
+  open();
+  const auto map = service_->map({.trace = 0, .at = "steady"});
+  ASSERT_TRUE(map);
+  const auto steps = service_->steps({.trace = 0});
+  ASSERT_TRUE(steps);
+  const auto lowest = [&](double t0, double t1) {
+    double low = 1e18;
+    for (std::size_t i = 0; i < map->history_t.size(); ++i)
+      if (map->history_t[i] >= t0 && map->history_t[i] < t1) low = std::min(low, map->history_live[i]);
+    return low;
+  };
+  EXPECT_LT(lowest(steps->t0[3], steps->t1[3]), steps->peak[3] / 2);
+}
+
+TEST_F(ServiceTest, ADiffSaysWhatIsNotKnownAndAddsUp) {
+  tracegen::Training program;
+  program.autotune_bytes = 64u << 20;
+  make("a.vram", program);
+  const auto path = folder_ / "b.vram";
+  auto maker = tracegen::Maker::create(path, {});
+  ASSERT_TRUE(maker);
+  ASSERT_TRUE(maker->alloc({"Relu", "output", 1024}));
+  ASSERT_TRUE(maker->finish());
+  paths_.push_back(path.string());
+  program.layers = 9;
+  make("c.vram", program);
+  open();
+  const auto steps_unknown = service_->diff({.a = 0, .b = 1, .at = "steady"});
+  ASSERT_TRUE(steps_unknown);
+  for (const DiffFigure& figure : steps_unknown->figures) {
+    const bool of_steps = figure.name != "Peak" && figure.name != "Pool";
+    EXPECT_TRUE(figure.a) << figure.name;
+    EXPECT_EQ(figure.b.has_value(), !of_steps) << figure.name;
+    EXPECT_EQ(figure.change.has_value(), !of_steps) << figure.name;
+  }
+  for (const auto& [b, at] : {std::pair{1, "steady"}, {1, "peak"}, {2, "steady"}, {2, "peak"}, {2, "same"}}) {
+    const auto diff = service_->diff({.a = 0, .b = static_cast<std::uint64_t>(b), .at = at});
+    ASSERT_TRUE(diff);
+    double sum_a = 0, sum_b = 0;
+    for (const DiffRow& row : diff->rows) sum_a += row.a, sum_b += row.b;
+    EXPECT_EQ(sum_a, diff->total.a) << at << b;
+    EXPECT_EQ(sum_b, diff->total.b) << at << b;
+    const double change = std::abs(diff->total.change);
+    EXPECT_NE(diff->sentence.find(size_text(static_cast<analyze::Bytes>(change))), std::string::npos) << diff->sentence << at;
+  }
+}
+
 }  // namespace
 
 }  // namespace vramscope::serve

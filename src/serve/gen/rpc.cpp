@@ -678,6 +678,8 @@ void put(AnswerWriter& out, const LayerRow& value) {
   put(out, value.gradients);
   out.key("temporaries");
   put(out, value.temporaries);
+  out.key("inputs");
+  put(out, value.inputs);
   out.key("other");
   put(out, value.other);
   out.key("at_peak");
@@ -842,6 +844,8 @@ void put(AnswerWriter& out, const PoolMap& value) {
   put_column(out, value.offset);
   out.key("bytes");
   put_column(out, value.bytes);
+  out.key("count");
+  put_column(out, value.count);
   out.key("label");
   put_column(out, value.label);
   out.key("category");
@@ -1052,6 +1056,8 @@ void put(AnswerWriter& out, const Diff& value) {
   put_list(out, value.categories, [](AnswerWriter& o, const auto& v) { put(o, v); });
   out.key("rows");
   put_list(out, value.rows, [](AnswerWriter& o, const auto& v) { put(o, v); });
+  out.key("left");
+  put(out, value.left);
   out.key("total");
   put(out, value.total);
   out.end_object();

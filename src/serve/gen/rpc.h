@@ -337,6 +337,7 @@ struct LayerRow {
   double activations{};
   double gradients{};
   double temporaries{};
+  double inputs{};
   double other{};
   double at_peak{};
   double max{};
@@ -423,6 +424,7 @@ struct PoolMap {
   std::vector<double> region{};
   std::vector<double> offset{};
   std::vector<double> bytes{};
+  std::vector<double> count{};
   std::vector<double> label{};
   std::vector<double> category{};
   std::vector<double> age{};
@@ -532,6 +534,7 @@ struct Diff {
   std::vector<DiffFigure> figures{};
   std::vector<DiffFigure> categories{};
   std::vector<DiffRow> rows{};
+  std::uint64_t left{};
   DiffRow total{};
 };
 

@@ -71,11 +71,13 @@ function labels(ctx: CanvasRenderingContext2D, tokens: Tokens, steps: Steps, uni
   const last = steps.number.findIndex((value) => value === steps.steady_last);
   if (first < 0 || last < 0) return;
   let steady = 0;
-  for (let i = first; i <= last; i++) steady = Math.max(steady, steps.peak[i] ?? 0);
+  let lowest = Infinity;
+  for (let i = first; i <= last; i++) { steady = Math.max(steady, steps.peak[i] ?? 0); lowest = Math.min(lowest, steps.peak[i] ?? 0); }
   ctx.fillStyle = tokens.text;
   ctx.font = "500 11.5px Inter, system-ui, sans-serif";
   ctx.textAlign = "right";
-  const text = `Steps ${steps.steady_first} to ${steps.steady_last}: ${inUnit(steady, unit)}`;
+  const alike = inUnit(lowest, unit) === inUnit(steady, unit);
+  const text = `Steps ${steps.steady_first} to ${steps.steady_last}: ${alike ? "" : `${inUnit(lowest, unit)} to `}${inUnit(steady, unit)}`;
   ctx.fillText(text, Math.min(width, Math.max(LEFT + ctx.measureText(text).width, LEFT + (last + 1) * slot)), Math.max(12, y(steady) - 7));
   const warm = steps.peak[0] ?? 0;
   if (first > 0 && warm > steady * 1.2) {

@@ -3,7 +3,7 @@ const LONGEST = 160;
 
 /** Control and direction characters as escapes; the rest as it is. Cut where a name would break a table. */
 export function shown(name: string, longest = LONGEST): string {
-  const safe = name.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff]/g, (c) =>
+  const safe = name.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff]/g, (c) =>
     `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
   return safe.length > longest ? `${safe.slice(0, longest - 1)}…` : safe;

@@ -27,6 +27,11 @@ export function count(value: number): string {
   return signed(value, grouped(Math.abs(value), 0));
 }
 
+/** "1 event", "22,649 events". */
+export function counted(value: number, thing: string): string {
+  return `${count(value)} ${thing}${value === 1 ? "" : "s"}`;
+}
+
 /** A figure without its unit, which stands once in the head. */
 export function inUnit(bytes: number | null | undefined, unit: Unit): string {
   if (bytes === null || bytes === undefined || Number.isNaN(bytes)) return UNKNOWN;

@@ -325,6 +325,7 @@ export interface LayerRow {
   activations: number;
   gradients: number;
   temporaries: number;
+  inputs: number;
   other: number;
   at_peak: number;
   max: number;
@@ -411,6 +412,7 @@ export interface PoolMap {
   region: Float64Array;
   offset: Float64Array;
   bytes: Float64Array;
+  count: Float64Array;
   label: Float64Array;
   category: Float64Array;
   age: Float64Array;
@@ -520,6 +522,7 @@ export interface Diff {
   figures: DiffFigure[];
   categories: DiffFigure[];
   rows: DiffRow[];
+  left: number;
   total: DiffRow;
 }
 
