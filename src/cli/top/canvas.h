@@ -33,7 +33,9 @@ class Canvas {
   int put_right(int x_end, int y, std::string_view text, const Style& style = {});
   void fill(int x, int y, int count, std::string_view character, const Style& style);
   void background(int y, std::int32_t colour);
-  const Cell& cell(int x, int y) const { return cells_[static_cast<std::size_t>(y * width_ + x)]; }
+  const Cell& cell(int x, int y) const {
+    return cells_[static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)];
+  }
 
   // What to send to a terminal that shows `before` so that it shows this: changed cells only.
   std::string changes_from(const Canvas* before, Depth depth) const;

@@ -1,6 +1,6 @@
 // A live run: the server says when there is something new, at most ten times a second; the page asks again for what it shows.
 import type { Name, ParamsOf } from "../rpc/client";
-import { wholeLevel } from "../views/timeline/tiles.svelte";
+import { LOWEST_LEVEL, wholeLevel } from "../rpc/levels";
 import { HOME } from "./address";
 import { app } from "./app.svelte";
 
@@ -53,10 +53,12 @@ function keep(): void {
       ask("source", { trace, at, file: "" });
       ask("instant", { trace, at, filter: "" });
     }
+    // The time axis as it is seen at first, and the strip above it.
     const whole = wholeLevel(duration_us);
-    for (const level of [whole, whole - 1])
+    for (const level of new Set([whole, whole - 1, whole - 4].map((l) => Math.max(LOWEST_LEVEL, l))))
       for (let tile = 0; tile * 2 ** level < duration_us; tile++) {
         ask("stack", { trace, by: HOME.by, filter: "", level, tile });
+        if (level < whole - 1) continue;
         ask("tracks", { trace, level, tile });
         ask("marks", { trace, level, tile });
       }

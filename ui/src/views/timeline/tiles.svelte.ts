@@ -3,25 +3,15 @@
 import { NotInReport, type AnswerOf, type ParamsOf } from "../../rpc/client";
 import { app } from "../../state/app.svelte";
 
-export const COLUMNS = 1024;
-export const LOWEST_LEVEL = 10;
 const MOST_TILES = 300;
 type Kind = "stack" | "tracks" | "marks";
-
-/** The level whose columns are at most one device pixel wide. */
-export function levelFor(spanUs: number, pixels: number): number {
-  return Math.max(LOWEST_LEVEL, Math.floor(Math.log2(Math.max(1, (spanUs * COLUMNS) / Math.max(1, pixels)))));
-}
-export function wholeLevel(durationUs: number): number {
-  return Math.max(LOWEST_LEVEL, Math.ceil(Math.log2(Math.max(2, durationUs + 1))));
-}
 
 export class Tiles<N extends Kind> {
   private have = new Map<string, AnswerOf<N>>();
   private asked = new Set<string>();
   version = $state(0);
   error = $state("");
-  /** A report answered that it does not hold this detail. */
+  /** There is nobody who could tell more detail. */
   absent = $state(false);
 
   constructor(private readonly name: N, private readonly extra: () => Omit<ParamsOf<N>, "level" | "tile">) {}
@@ -87,7 +77,8 @@ export class Tiles<N extends Kind> {
         this.version++;
       },
       (problem: Error) => {
-        if (problem instanceof NotInReport) this.absent = true;
+        // What is there stays: a report has nothing finer, and neither has the page of a run that has ended.
+        if (problem instanceof NotInReport || (app.ended && this.have.size > 0)) this.absent = true;
         else this.error = problem.message;
         this.version++;
       },
