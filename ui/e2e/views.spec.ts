@@ -165,6 +165,15 @@ test("groupings of the timeline add up to the same total", async ({ open, page }
   }
 });
 
+test("layers are counted as the command line counts them, and inputs are told apart", async ({ open, page }) => {
+  const truth = json("layers", trace("train")) as { layers: number; rows: { name: string; inputs: number }[] };
+  await open("layers");
+  await expect(page.locator("[data-nav=layers]")).toHaveText(String(truth.layers));
+  const input = truth.rows.find((row) => row.inputs > 0)!;
+  await expect(page.getByRole("row", { name: new RegExp(`^${input.name}\\b`) }).getByTitle(`${input.inputs.toLocaleString("en-US")} bytes`).first()).toBeVisible();
+  await expect(page.locator(".legend")).toContainText("inputs");
+});
+
 test("the legend of the pool map is that of its colours", async ({ open, page }) => {
   const legend = page.locator(".legend");
   await open("map?at=peak");
