@@ -106,6 +106,11 @@ Result<int> answer_each(const AnswerOptions& options,
   return 0;
 }
 
+std::unexpected<Error> no_event(const std::filesystem::path& trace) {
+  return fail(
+      fmt::format("{}: the trace holds no event: its recording has only begun, or was cut off as it began", trace.string()));
+}
+
 void say_failure(const std::string& message, bool counts) {
   g_damage_said |= counts;
   fmt::print(stderr, "vramscope: {}\n", printable(message));

@@ -44,6 +44,9 @@ bool damage_was_said();
 // The same for a trace that gives no answer among others that do. `counts`: the exit code becomes 2.
 void say_failure(const std::string& message, bool counts = true);
 
+// The error for a trace that can be read and holds nothing.
+std::unexpected<Error> no_event(const std::filesystem::path& trace);
+
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the colour of alarms.
 std::string headline(const std::string& sentence, bool alarm = false);
 // Words of ours with names of a trace among them: nothing that moves the cursor, no word that fills the screen.

@@ -163,6 +163,8 @@ fs::path find_python_startup() {
 
 Result<Recording> prepare(const RecordingOptions& options, const std::vector<std::string>& command) {
   const fs::path library = find_inject_library();
+  if (library.empty() && program_folder().empty())
+    return fail("nothing is recorded: /proc is not mounted; mount it, as root with 'mount -t proc proc /proc'");
   if (library.empty())
     return fail(
         "nothing is recorded: libvramscope_inject.so is not beside the program; build it with 'make build' or install again");

@@ -27,6 +27,7 @@ class DumpVerb final : public VerbBody {
                               traces->front().string()));
     auto reader = trace::Reader::open(traces->front());
     if (!reader) return std::unexpected(reader.error());
+    if (reader->events() == 0 && reader->damage().message.empty()) return no_event(traces->front());
     const Status status = trace::dump(*reader, {.jsonl = jsonl_, .stacks = !no_stacks_}, stdout);
     // What could be read has been shown; scripts must still see that it is not all.
     if (!status) return std::unexpected(status.error());

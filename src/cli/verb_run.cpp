@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
-
+#include <filesystem>
 #include <optional>
 
 #include "analyze/losses.h"
@@ -16,6 +16,8 @@
 #include "cli/verb.h"
 #include "collect/collector.h"
 #include "collect/losses.h"
+#include "collect/proc.h"
+#include "spool/layout.h"
 
 namespace vramscope::cli {
 
@@ -122,14 +124,18 @@ class RunVerb final : public VerbBody {
     if (quiet_) return;
     const std::string folder = collector.options().output.string();
     if (traces.empty()) {
-      say(fmt::format("vramscope: no process used recorded memory: no trace. 'vramscope doctor' says what can be recorded.{}\n",
-                      host_pool_hint()));
+      say(fmt::format("vramscope: {}\n", why_nothing(collector.options())));
       return;
     }
     std::string text;
+    std::error_code ignored;
     for (const auto& trace : traces) {
       auto summary = analyze::summarize(trace.path.string());
-      if (!summary) continue;
+      if (!summary && trace.bytes > 0)
+        text += std::filesystem::exists(trace.path, ignored)
+                    ? fmt::format("vramscope: {}\n", summary.error().message)
+                    : fmt::format("vramscope: the trace {} was removed while it was written\n", trace.path.string());
+      if (!summary) continue;  // never begun: its losses have been told
       // On a full disk the file could not tell of all its losses.
       std::uint64_t lost = 0;
       for (const auto& [kind, count] : trace.losses) lost += analyze::are_missing(kind) ? count : 0;
@@ -137,9 +143,23 @@ class RunVerb final : public VerbBody {
       const bool nothing = summary->pools.empty() && summary->driver.allocs == 0;
       text += fmt::format("vramscope: {}{}\n", summary_sentence(*summary), nothing ? host_pool_hint() : "");
     }
+    const auto written = static_cast<std::size_t>(std::count_if(
+        traces.begin(), traces.end(), [&](const auto& trace) { return std::filesystem::exists(trace.path, ignored); }));
     const auto where = traces.size() == 1 ? traces[0].path.string() : folder;
-    text += fmt::format("vramscope: {} in {}\n", traces.size() == 1 ? "trace" : fmt::format("{} traces", traces.size()), where);
+    if (written > 0)
+      text += fmt::format("vramscope: {} in {}\n", written == 1 ? "trace" : fmt::format("{} traces", written), where);
     say(text);
+  }
+
+  static std::string why_nothing(const collect::CollectOptions& options) {
+    const auto running = collect::proc::with_variable(fmt::format("{}={}", spool::kEnvSpool, options.spool_folder.string()));
+    if (!running.empty())
+      return fmt::format(
+          "no process used recorded memory before the command ended: no trace. Process {}, which it started, still runs and is "
+          "not recorded; let the command wait for it.",
+          running[0]);
+    return fmt::format("no process used recorded memory: no trace. 'vramscope doctor' says what can be recorded.{}",
+                       host_pool_hint());
   }
 
   // The usual reason why a training shows nothing.

@@ -54,6 +54,7 @@ class SummaryVerb final : public VerbBody {
   Result<Run> open_run(const std::filesystem::path& trace) const {
     auto summary = analyze::summarize(trace.string());
     if (!summary) return std::unexpected(summary.error());
+    if (summary->events == 0 && summary->damage.empty()) return no_event(trace);
     auto engine = analyze::Engine::open(trace);
     if (!engine) return std::unexpected(engine.error());
     if (auto ok = engine->check_filter(where_); !ok) return std::unexpected(ok.error());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 
 namespace vramscope::collect::proc {
@@ -62,9 +63,25 @@ std::string thread_name(Pid pid, std::uint32_t tid) {
 }
 
 bool maps_file(Pid pid, std::string_view path_end) {
-  std::string needle(path_end);
-  needle += '\n';
-  return read_file(fmt::format("/proc/{}/maps", pid)).find(needle) != std::string::npos;
+  const std::string maps = read_file(fmt::format("/proc/{}/maps", pid));
+  for (std::size_t at = maps.find(path_end); at != std::string::npos; at = maps.find(path_end, at + 1)) {
+    const std::string_view rest = std::string_view(maps).substr(at + path_end.size());
+    if (rest.starts_with('\n') || rest.starts_with(" (deleted)\n")) return true;
+  }
+  return false;
+}
+
+std::vector<Pid> with_variable(std::string_view variable) {
+  const std::string needle = fmt::format("{}{}{}", '\0', variable, '\0');
+  std::vector<Pid> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto pid = static_cast<Pid>(number(entry.path().filename().string()));
+    if (pid == 0 || is_dead(pid)) continue;
+    const std::string environment = '\0' + read_file(fmt::format("/proc/{}/environ", pid));
+    if (environment.find(needle) != std::string::npos) found.push_back(pid);
+  }
+  return found;
 }
 
 std::uint64_t resident_bytes(Pid pid) {

@@ -19,6 +19,8 @@ bool has_thread(Pid pid, std::uint32_t tid);
 std::string thread_name(Pid pid, std::uint32_t tid);
 // Some mapping of the process is of a file whose path ends in `path_end`.
 bool maps_file(Pid pid, std::string_view path_end);
+// Processes that were started with this variable ("NAME=value") in their environment, as far as we may see.
+std::vector<Pid> with_variable(std::string_view variable);
 std::uint64_t resident_bytes(Pid pid);
 // The process' id in each PID namespace that this /proc can see, outermost first.
 std::vector<Pid> namespace_pids(Pid pid);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "collect/file_lock.h"
 #include "collect/replay.h"
 #include "collect/spool_place.h"
 #include "support/units.h"
@@ -205,7 +204,7 @@ void Session::flush_if_due(std::uint64_t now_us) {
   // Segments are given back after a flush only. A process that writes fast must neither run out of them nor hold many: they count
   // as its memory. This many are about one full chunk of the trace.
   constexpr std::size_t kHeldAtMost = 4 * spool::kExtentSegments;
-  const std::size_t limit = options_.spool_limit / spool::kSegmentBytes;
+  const std::size_t limit = spool_.was_removed() ? spool_.segments() : options_.spool_limit / spool::kSegmentBytes;
   const bool pressed = drain_.held() > std::clamp<std::size_t>(limit / 4, spool::kExtentSegments / 2, kHeldAtMost);
   if (!pressed && now_us - last_flush_us_ < kFlushUs) return;
   last_flush_us_ = now_us;
@@ -229,7 +228,7 @@ void Session::flush(bool with_totals) {
 }
 
 bool Session::has_ended() const {
-  if (is_locked(spool_.lock_path())) return false;
+  if (spool_.is_locked()) return false;
   if (proc::is_dead(pid_) || proc::start_ticks(pid_).value_or(0) != start_ticks_) return true;
   // A late attach that ended: the recorder says so and lets go of its lock, the mapping stays.
   if (spool_.header().stop.load(std::memory_order_acquire) != 0) return true;
@@ -267,6 +266,8 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   while (poll(now_us) > 0) continue;
   merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire), sink);
   write_contexts(true);
+  // By themselves: on a full disk they must not take the account of what is lost with them.
+  if (trace_ != nullptr) flush(false);
   count_losses();
   TraceInfo result = info();
   if (trace_ == nullptr) return result;
@@ -279,10 +280,10 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   for (const auto& [key, value] : ending) trace_->setting(at, key, value);
   for (const auto& [kind, count] : losses_) trace_->append(at, trace::Lost{kind, count});
   const Status status = trace_->writer().finish();
-  if (!status) {
-    write_failed(status.error());
-    result.losses[trace::LossKind::trace_write] += trace_->writer().lost();
-  }
+  if (!status) write_failed(status.error());
+  // The writer has told the file itself, if it could.
+  if (const std::uint64_t dropped = trace_->writer().dropped(); dropped > 0)
+    result.losses[trace::LossKind::trace_write] += dropped;
   result.complete = status.has_value();
   result.events = trace_->writer().events();
   result.bytes = trace_->writer().bytes();

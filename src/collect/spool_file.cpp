@@ -10,6 +10,8 @@
 
 #include <utility>
 
+#include "collect/file_lock.h"
+
 namespace vramscope::collect {
 
 Result<SpoolFile> SpoolFile::open(const std::filesystem::path& path) {
@@ -27,6 +29,7 @@ Result<SpoolFile> SpoolFile::open(const std::filesystem::path& path) {
   if (spool.header_->version != spool::kVersion || spool.header_->header_bytes != spool::kHeaderBytes)
     return fail(fmt::format("{}: spool version {}, this program reads {}: use the vramscope that recorded it", path.string(),
                             spool.header_->version, spool::kVersion));
+  spool.lock_ = ::open(std::filesystem::path(path).replace_extension(".lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   spool.update();
   return spool;
 }
@@ -34,6 +37,7 @@ Result<SpoolFile> SpoolFile::open(const std::filesystem::path& path) {
 SpoolFile::SpoolFile(SpoolFile&& other) noexcept
     : path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
+      lock_(std::exchange(other.lock_, -1)),
       header_(std::exchange(other.header_, nullptr)),
       extents_(std::exchange(other.extents_, {})) {}
 
@@ -42,6 +46,7 @@ SpoolFile& SpoolFile::operator=(SpoolFile&& other) noexcept {
   close();
   path_ = std::move(other.path_);
   file_ = std::exchange(other.file_, -1);
+  lock_ = std::exchange(other.lock_, -1);
   header_ = std::exchange(other.header_, nullptr);
   extents_ = std::exchange(other.extents_, {});
   return *this;
@@ -53,9 +58,15 @@ void SpoolFile::close() {
   for (std::byte* extent : extents_) munmap(extent, spool::kExtentBytes);
   if (header_ != nullptr) munmap(header_, spool::kHeaderBytes);
   if (file_ >= 0) ::close(file_);
+  if (lock_ >= 0) ::close(lock_);
 }
 
-std::filesystem::path SpoolFile::lock_path() const { return std::filesystem::path(path_).replace_extension(".lock"); }
+bool SpoolFile::is_locked() const { return lock_ >= 0 && collect::is_locked(lock_); }
+
+bool SpoolFile::was_removed() const {
+  struct stat info{};
+  return fstat(file_, &info) == 0 && info.st_nlink == 0;
+}
 
 std::uint32_t SpoolFile::update() {
   const std::uint32_t count = header_->segment_count.load(std::memory_order_acquire);

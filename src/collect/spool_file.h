@@ -21,8 +21,10 @@ class SpoolFile {
 
   spool::Header& header() const { return *header_; }
   const std::filesystem::path& path() const { return path_; }
-  // The lock file beside it.
-  std::filesystem::path lock_path() const;
+  // The process holds the lock beside its spool. The lock file stays open here: whoever removes the folder ends no recording.
+  bool is_locked() const;
+  // Its name is gone: the process goes on in what it has, and cannot add to it.
+  bool was_removed() const;
 
   // Maps what was added since the last call; the number of segments that can be read.
   std::uint32_t update();
@@ -35,6 +37,7 @@ class SpoolFile {
 
   std::filesystem::path path_;
   int file_ = -1;
+  int lock_ = -1;
   spool::Header* header_ = nullptr;
   std::vector<std::byte*> extents_;
 };

@@ -26,9 +26,31 @@ Result<std::unique_ptr<AppendFile>> AppendFile::create(const std::filesystem::pa
   return std::unique_ptr<AppendFile>(new AppendFile(fd, path));
 }
 
-AppendFile::~AppendFile() { ::close(fd_); }
+AppendFile::~AppendFile() {
+  // What was kept free is given back; where that fails the file only takes more space than it shows.
+  [[maybe_unused]] const bool released = reserved_ && ::ftruncate(fd_, static_cast<off_t>(size_)) == 0;
+  ::close(fd_);
+}
+
+// Why the bytes should not even be begun: an errno, or 0.
+int AppendFile::problem_before(std::uint64_t bytes) {
+  struct stat info{};
+  if (::fstat(fd_, &info) == 0 && info.st_nlink == 0) return ENOENT;
+  if (kept_free_ == 0) return 0;
+  const auto needed = static_cast<off_t>(bytes + kept_free_);
+  if (::fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size_), needed) == 0) {
+    reserved_ = true;
+    return 0;
+  }
+  // Not every file system can keep space free; then nothing is kept.
+  return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+}
 
 Status AppendFile::append(ByteSpan bytes) {
+  if (const int problem = problem_before(bytes.size()); problem == ENOENT)
+    return fail(path_.string() + ": the file was removed");
+  else if (problem != 0)
+    return io_error(path_, "cannot write", problem);
   std::uint64_t done = 0;
   while (done < bytes.size()) {
     const ssize_t wrote = ::pwrite(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(size_ + done));

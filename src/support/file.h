@@ -18,6 +18,9 @@ class Sink {
   // where even that could not be taken back.
   virtual Status append(ByteSpan bytes) = 0;
   virtual std::uint64_t size() const = 0;
+  // From now on so many bytes stay free behind each append, for what has to be written at the end: on a full disk an append fails
+  // while there is still room for that. 0: the room may be used.
+  virtual void keep_free(std::uint64_t bytes) { (void)bytes; }
 };
 
 class AppendFile final : public Sink {
@@ -30,6 +33,7 @@ class AppendFile final : public Sink {
 
   Status append(ByteSpan bytes) override;
   std::uint64_t size() const override { return size_; }
+  void keep_free(std::uint64_t bytes) override { kept_free_ = bytes; }
   // Waits until the bytes are on the disk.
   Status sync();
   // Takes the place of what is at `path`, in one step.
@@ -37,10 +41,13 @@ class AppendFile final : public Sink {
 
  private:
   AppendFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
+  int problem_before(std::uint64_t bytes);
 
   int fd_;
   std::filesystem::path path_;
   std::uint64_t size_ = 0;
+  std::uint64_t kept_free_ = 0;
+  bool reserved_ = false;  // there may be space behind the end
 };
 
 // Reads by position, without a mapping: a file that shrinks under a mapping kills its reader.

@@ -220,7 +220,7 @@ Dictionaries initial_dictionaries() {
   return all;
 }
 
-bool encode_additions(const Dictionaries& all, DictionarySizes& written, Buffer& payload) {
+bool encode_additions(const Dictionaries& all, DictionarySizes& written, Buffer& payload, Additions which) {
   payload.clear();
   add(all.strings, written[kStringDictionary], payload, [&](std::size_t first, std::span<const std::string> rows) {
     Buffer data;
@@ -233,11 +233,13 @@ bool encode_additions(const Dictionaries& all, DictionarySizes& written, Buffer&
         [&](std::size_t first, std::span<const Entry> rows) { encode_entries(id, first, rows, payload); });
   };
   rest(2, all.pools);
-  rest(4, all.frames);
-  rest(5, all.stacks);
-  rest(3, all.sites);
+  if (which == Additions::all) {
+    rest(4, all.frames);
+    rest(5, all.stacks);
+    rest(3, all.sites);
+  }
   rest(6, all.threads);
-  rest(7, all.op_sources);
+  if (which == Additions::all) rest(7, all.op_sources);
   return !payload.empty();
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "support/bytes.h"
 #include "support/result.h"
@@ -13,8 +14,12 @@ namespace vramscope::trace {
 // How many entries of each dictionary are in the file, by dictionary id.
 using DictionarySizes = std::array<std::size_t, 8>;
 
+// Sites, and what only they name, can wait for the first chunk with an allocation.
+enum class Additions : std::uint8_t { all, without_sites };
+
 // Encodes entries after `written` into `payload` and advances `written`, about 1 MiB at most. False if there were none.
-bool encode_additions(const Dictionaries& all, DictionarySizes& written, support::Buffer& payload);
+bool encode_additions(const Dictionaries& all, DictionarySizes& written, support::Buffer& payload,
+                      Additions which = Additions::all);
 
 // Adds the entries of one block. On an error, whose text says what is wrong, `all` is unchanged. Where a block before was
 // damaged, up to `may_miss` entries are replaced by placeholders, and counted off.

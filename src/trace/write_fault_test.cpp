@@ -152,6 +152,31 @@ TEST_F(WriteFault, AppendingManyEventsToAFullDiskKeepsMemoryBoundedAndIsToldByTh
 }
 
 // The real file on a file system that refuses to let it grow: nothing of the refused block stays.
+// The limit on file sizes stands for a full disk: what had room to be kept free has room to be written at the end.
+TEST_F(WriteFault, LastWordsFitWhereEventsDidNot) {
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  Writer writer = std::move(*Writer::create(path_, {}));
+  const rlimit small{100'000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const PoolId pool = writer.pool({});
+  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+    const SiteId site = writer.site({.pool = pool, .requested = i * i * 7919});
+    writer.alloc({i, i, {}}, {site, i << 20, i * 977, 0});
+  }
+  const Status events = writer.flush();
+  sample(writer, 5);
+  const Status end = writer.finish();
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(events);
+  EXPECT_TRUE(end) << end.error().message;
+  EXPECT_EQ(writer.dropped(), 20'000u);
+  EXPECT_THAT(samples(), testing::ElementsAre(5));
+  EXPECT_FALSE(open().damage().truncated);
+}
+
 TEST_F(WriteFault, ARealFileKeepsWholeBlocksOnly) {
   Writer writer = create();
   sample(writer, 1);

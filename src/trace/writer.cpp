@@ -24,6 +24,9 @@ namespace {
 
 using support::Buffer;
 
+// For totals, losses, how the process ended, and the footer.
+constexpr std::uint64_t kRoomForTheEnd = 64 * 1024;
+
 struct LiveKey {
   std::uint64_t address;
   PoolId pool;
@@ -67,9 +70,10 @@ struct Writer::State {
   PeakTracker peaks;
 
   std::vector<IndexEntry> index;
-  std::uint64_t lost = 0;   // events that could not be written and of which the file does not know yet
-  bool tells_loss = false;  // the chunk begins with a `lost` event of ours
-  Status deferred;          // what went wrong while appending, told by the next flush
+  std::uint64_t lost = 0;     // events that could not be written and of which the file does not know yet
+  std::uint64_t dropped = 0;  // all that could not be written
+  bool tells_loss = false;    // the chunk begins with a `lost` event of ours
+  Status deferred;            // what went wrong while appending, told by the next flush
   bool finished = false;
 
   template <typename Row>
@@ -109,7 +113,9 @@ struct Writer::State {
     Buffer payload;
     std::vector<IndexEntry> added;
     DictionarySizes now_written = written;
-    while (encode_additions(names.all(), now_written, payload))
+    // Much of what is new is named by dropped events alone: it must not keep a few last words from a full disk.
+    const bool few = lost > 0 && chunk.tables.alloc.size() == 0 && chunk.tables.oom.size() == 0;
+    while (encode_additions(names.all(), now_written, payload, few ? Additions::without_sites : Additions::all))
       put(out, {.type = std::to_underlying(BlockType::dictionary)}, payload, added);
     if (!chunk.kind.empty()) {
       encode_chunk(chunk, {}, names.all().sites, payload);
@@ -156,13 +162,16 @@ struct Writer::State {
     auto rewritten = limit->rewrite(names.all());
     if (!rewritten) return std::unexpected(rewritten.error());
     sink = std::move(rewritten->file);
+    sink->keep_free(kRoomForTheEnd);
     index = std::move(rewritten->index);
     return {};
   }
 
   // Keeps memory bounded while the disk is full. The ordinals of its allocations stay unused.
   void drop_chunk() {
-    lost += chunk.kind.size() - (tells_loss ? 1 : 0);
+    const std::uint64_t events = chunk.kind.size() - (tells_loss ? 1 : 0);
+    lost += events;
+    dropped += events;
     next_event = chunk.first_event;
     (void)peaks.take();
   }
@@ -212,7 +221,8 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 
 Writer::~Writer() {
   // There is nobody to tell. Whoever wants to know calls flush() or finish().
-  if (state_ != nullptr && !state_->finished) (void)state_->write_out();
+  if (state_ == nullptr || state_->finished) return;
+  [[maybe_unused]] const Status untold = state_->write_out();
 }
 
 Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOptions& options) {
@@ -230,6 +240,7 @@ Result<Writer> Writer::create(std::unique_ptr<support::Sink> sink, const WriterO
   auto state = std::make_unique<State>(options, std::move(sink));
   Buffer header;
   put_header(header, {kMajor, kMinor, options.start_realtime_us != 0 ? options.start_realtime_us : now_us()});
+  state->sink->keep_free(kRoomForTheEnd);
   if (Status status = state->sink->append(header); !status) return std::unexpected(status.error());
   return Writer(std::move(state));
 }
@@ -305,6 +316,7 @@ Status Writer::flush() {
 
 Status Writer::finish() {
   if (state_->finished) return {};
+  state_->sink->keep_free(0);
   if (Status status = flush(); !status) return status;
   state_->compact_if_worth();
   if (Status status = state_->write_footer(); !status) return status;
@@ -313,7 +325,7 @@ Status Writer::finish() {
 }
 
 std::uint64_t Writer::events() const { return state_->next_event; }
-std::uint64_t Writer::lost() const { return state_->lost; }
+std::uint64_t Writer::dropped() const { return state_->dropped; }
 std::uint64_t Writer::bytes() const { return state_->sink->size(); }
 
 }  // namespace vramscope::trace

@@ -66,11 +66,12 @@ class Writer {
   // the last success are dropped and counted; the next success writes a `lost` event that says how many.
   Status flush();
   // Writes the footer. The file is complete afterwards; a writer that is only destroyed leaves a readable file without one.
+  // A few events that are appended after a flush() still fit on a disk that is full.
   Status finish();
 
   std::uint64_t events() const;
   std::uint64_t bytes() const;
-  std::uint64_t lost() const;  // events that could not be written and are not told in the file either
+  std::uint64_t dropped() const;  // events that could not be written
 
  private:
   struct State;

@@ -126,8 +126,11 @@ def test_two_readers_agree_on_addresses_that_are_handed_on(vramscope, build, sch
 
 def test_both_readers_stop_at_the_same_place_in_a_cut_file(vramscope, schema, tmp_path):
     whole = (TRACES / "v1.0.vram").read_bytes()
-    places = [block.offset for block in vram_reader.blocks(whole)]
-    for place in places[1:]:
+    blocks = list(vram_reader.blocks(whole))
+    # Before the first event there is nothing to show: that is refused (tests/recording).
+    places = [block.offset for i, block in enumerate(blocks) if any(before.events for before in blocks[:i])]
+    assert len(places) > 2
+    for place in places:
         path = tmp_path / "cut.vram"
         path.write_bytes(whole[:place])
         compare(vramscope, schema, path)

@@ -92,6 +92,13 @@ def test_truncated_traces_show_what_is_there(run, vramscope, trace, tmp_path):
     assert "damage" in text and "none lost" not in text
 
 
+@pytest.mark.parametrize("verb", ["summary", "dump"])
+def test_a_trace_that_only_has_begun_is_no_empty_success(run, vramscope, trace, tmp_path, verb):
+    (tmp_path / "begun.vram").write_bytes(trace.read_bytes()[:40])
+    done = run([vramscope, verb, tmp_path / "begun.vram"], code=2)
+    assert done.stdout == "" and "holds no event" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_flipped_bits_never_crash(vramscope, trace, tmp_path):
     data = trace.read_bytes()
     draw = random.Random(4)

@@ -54,8 +54,13 @@ def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
     assert lines and all("-o" in line or "cannot be written" in line for line in lines), done.stderr
     assert 2 <= len(lines) <= 3, done.stderr  # the third: the manifest did not fit either
     assert re.search(r"process \d+: [\d,]+ events could not be written", lines[-1])
-    trace = Trace(vramscope, next((tmp_path / "copy").glob("*.vram")))
-    assert trace.kind("alloc"), "what was written before is readable"
+    path = next((tmp_path / "copy").glob("*.vram"))
+    assert Trace(vramscope, path).kind("alloc"), "what was written before is readable"
+    # There is room left for the end: the trace knows the totals, what it lacks, and how the process ended.
+    answer = json.loads(subprocess.run([vramscope, "summary", "--json", path], capture_output=True, text=True).stdout)
+    told = int(re.search(r"([\d,]+) events could not be written", lines[-1])[1].replace(",", ""))
+    assert (answer["lost"], answer["process"]["exit_code"], answer["ended"]) == (told, 0, True)
+    assert answer["pools"][0]["allocs"] == 400000
 
 
 def test_a_disk_that_was_full_before(with_mounts, vramscope, producer, counters, tmp_path):
@@ -85,6 +90,12 @@ def test_no_room_in_shared_memory_takes_a_disk(with_mounts, vramscope, producer,
     assert done.returncode == 0 and done.stderr == ""
     assert not done.stdout.startswith("/dev/shm")
     check_blocks(Trace(vramscope, next((tmp_path / "out").glob("*.vram"))), counters.read(2))
+
+
+def test_without_proc(with_mounts, vramscope, tmp_path):
+    done = with_mounts('umount -l /proc; "$1" run -o "$2" -- echo fine', vramscope, tmp_path / "out")
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert "/proc is not mounted" in one_line(done.stderr)
 
 
 def test_no_place_at_all(with_mounts, vramscope, tmp_path):

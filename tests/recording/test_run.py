@@ -1,6 +1,7 @@
 """`vramscope run` stays out of the way: output, exit code, signals and files are the command's own."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -199,6 +200,36 @@ def test_a_process_that_outlives_the_command(record, producer, counters, traces_
         assert trace.path.stat().st_size == before
     finally:
         os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_a_process_that_is_not_waited_for_is_named(record):
+    done = record(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"])
+    try:
+        line = one_line(done.stderr)
+        assert f"Process {int(done.stdout)}" in line and "wait" in line and "doctor" not in line
+    finally:
+        os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def removed_meanwhile(folder, producer, counters, out):
+    """A shell script that removes the folder once the trace has begun, while the producer goes on."""
+    begun = f"until ls {out}/*.vram; do sleep 0.02; done"
+    return f"{producer} {counters.path} 1 6000 pause=20000 & {{ {begun}; }} >/dev/null 2>&1; rm -rf {folder}; wait"
+
+
+def test_removing_the_spool_folder_ends_no_recording(record, producer, counters, traces_in, tmp_path):
+    done = record(["sh", "-c", removed_meanwhile("$VRAMSCOPE_SPOOL", producer, counters, tmp_path / "out")], "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    trace, = traces_in(tmp_path / "out")
+    assert counters.read(1) == (6000,)
+    check_blocks(trace, counters.read(1))
+
+
+def test_a_trace_that_was_removed_is_not_said_to_be_there(record, producer, counters, tmp_path):
+    done = record(["sh", "-c", removed_meanwhile(tmp_path / "out", producer, counters, tmp_path / "out")])
+    assert done.returncode == 0
+    assert "was removed" in done.stderr and "trace in" not in done.stderr, done.stderr
+    assert re.search(r"[\d,]+ events could not be written", done.stderr)
 
 
 def test_a_small_spool_loses_the_oldest_and_says_so(record, producer, counters, tmp_path, run, vramscope):
