@@ -1,6 +1,7 @@
 """who_holds names the objects that keep something alive."""
 import sys
 import types
+import weakref
 
 import vramscope
 from vramscope import holders
@@ -59,6 +60,21 @@ def test_a_traceback_of_the_last_error(monkeypatch):
     target = saved.__traceback__.tb_next.tb_frame.f_locals["batch"]
     chains = holders.who_holds(target)
     assert any(chain.kind == "traceback" and chain.expression == "batch" and "ValueError" in chain.root for chain in chains)
+
+
+def test_looking_keeps_no_local_alive():
+    kept, batch = [Thing()], Thing()
+    alive = weakref.ref(batch)
+    assert "kept[0]" in expressions(kept[0])
+    del batch
+    assert alive() is None
+
+
+def test_locals_that_the_program_asked_for_stay():
+    kept = [Thing()]
+    mine = locals()
+    assert "kept[0]" in expressions(kept[0])
+    assert mine["kept"] is kept
 
 
 def test_nobody():

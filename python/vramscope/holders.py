@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import gc
+import inspect
 import sys
 import types
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Union
@@ -14,6 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Union
 from . import _address
 
 _MOST_CHAINS, _MOST_LOOKS, _DEEPEST = 8, 3000, 12
+_OURS_ALONE = 3                 # references to a frame's dictionary: the frame's, ours, and the one that counts them
 
 
 class Chain(NamedTuple):
@@ -146,9 +148,21 @@ def _global(module: types.ModuleType, names: Dict[str, Any], step: _Step) -> Ite
             yield Chain(name + step.suffix, f"global of {module.__name__}{where}", "global", file, None, name)
 
 
+def _locals_of(frame: types.FrameType) -> Dict[str, Any]:
+    """Up to Python 3.12 a function's frame keeps the dictionary that it was asked for, and with it every tensor that was a local then:
+    it is emptied, unless the program has it too."""
+    names = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:        # a module or a class: these are its names themselves
+        return {} if names is frame.f_globals else dict(names)
+    out = dict(names)
+    if isinstance(names, dict) and sys.getrefcount(names) <= _OURS_ALONE:
+        names.clear()
+    return out
+
+
 def _local(frame: types.FrameType, thing: Any, suffix: str) -> Iterator[Chain]:
     code = frame.f_code
-    for name, value in list(frame.f_locals.items()):
+    for name, value in _locals_of(frame).items():
         if value is thing:
             where = f"local of {code.co_name}() ({_short(code.co_filename)}:{frame.f_lineno})"
             yield Chain(name + suffix, where, "local", code.co_filename, frame.f_lineno, name)
@@ -159,7 +173,7 @@ def _from_frames(thing: Any, suffix: str, depth: int) -> Iterator[Chain]:
     for top in list(sys._current_frames().values()):
         frame: Optional[types.FrameType] = top
         while frame is not None:
-            if frame.f_code.co_filename != __file__ and frame.f_locals is not frame.f_globals:
+            if frame.f_code.co_filename != __file__:
                 yield from _local(frame, thing, suffix)
             frame = frame.f_back
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)

@@ -72,6 +72,19 @@ std::size_t step_of(std::span<const StepRow> steps, std::uint64_t pos) {
   return static_cast<std::size_t>(it - 1 - steps.begin());
 }
 
+// By step of training: where it was cut short, by running out of memory or by the end of the recording. What was freed after that
+// was not given back because it had served.
+std::vector<std::uint64_t> cut_at(const Store& draft, std::uint32_t training) {
+  std::vector<std::uint64_t> out(draft.steps.size(), kNever);
+  for (std::size_t s = 0; s < out.size(); ++s)
+    if (draft.steps[s].open != 0 && draft.steps[s].kind == training) out[s] = draft.steps[s].end;
+  for (const auto& oom : draft.ooms) {
+    std::size_t s = oom.row.final ? step_of(draft.steps, oom.pos) : out.size();
+    if (s < out.size() && draft.steps[s].kind == training) out[s] = std::min(out[s], oom.pos);
+  }
+  return out;
+}
+
 // PyTorch takes a workspace for cuBLAS from its own allocator when a layer first multiplies, and keeps it. Its size depends on
 // the card alone: CUBLAS_WORKSPACE_CONFIG is :4096:2:16:8 by default, :4096:8 from Hopper on.
 bool is_blas_workspace(const Store& draft, const Kind& kind) {
@@ -237,6 +250,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
     std::uint64_t own = turns[s * slots.count() + slots.of(kind)];
     return own != kNever ? own : turns[s * slots.count()];
   };
+  const std::vector<std::uint64_t> cut = cut_at(draft, names.id("train"));
   const PipelineThreads pipeline(draft, columns);
   const std::uint32_t pipeline_name = names.id("input");
 
@@ -264,14 +278,19 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
         bool inside = cut_short || (columns.death[i] != kNone32 && death < steps[s].end);
         bool comes_back = inside || (layer != 0 && columns.death[i] != kNone32 && death < last_step_end);
         bool before = columns.birth[i] < turn;
+        bool lives_on = before && turn != kNever && death > turn;
+        bool cut_off = cut[s] != kNever && columns.birth[i] < cut[s] && death >= cut[s];
         if (stage == Stage::other && turn != kNever) stage = before ? Stage::forward : Stage::backward;
         if (known == Known::unknown && inside && is_unnamed(draft, kind, true)) {
           // On a GPU every op of TensorFlow's own names its blocks; an executable of XLA does not.
           known = Known::inferred;
           category = trace::Category::xla_temporary;
+        } else if (known == Known::unknown && cut_off && !lives_on) {
+          // What a layer made in the forward pass would have lived on for the backward pass; of the rest nothing is known.
+          if (stage == Stage::forward && layer != 0) known = Known::inferred, category = trace::Category::activation;
         } else if (known == Known::unknown && comes_back) {
           known = Known::inferred;
-          category = before && turn != kNever && death > turn ? trace::Category::activation : trace::Category::temporary;
+          category = lives_on ? trace::Category::activation : trace::Category::temporary;
         }
       }
       const bool stays = columns.death[i] == kNone32 || columns.death[i] >= last_step_end;

@@ -92,6 +92,7 @@ class Build {
     draft.regions = tables_.regions;
     draft.marks = tables_.marks;
     draft.tags = tables_.tags;
+    draft.ooms = tables_.ooms;
   }
 
   void show_names(Store& draft) {

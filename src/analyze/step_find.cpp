@@ -236,6 +236,30 @@ bool is_even(const Reading& reading, const Choice& choice, const Columns& column
   return is_even(uses_of(reading, outer, columns), steps, 2) && is_even(uses_of(reading, all, columns), steps, 8);
 }
 
+// Where the functions only take gradients, the optimizer runs op by op outside of them, and perhaps not after each of them. Then
+// some steps hold more of the ops without a path than others.
+bool updates_each(const Reading& reading, const Choice& choice, const Columns& columns, const Cut& steps) {
+  std::vector<std::uint8_t> outside(reading.tokens.size(), 0);
+  for (std::size_t i = 0; i < outside.size(); ++i) {
+    if (choice.chosen[i] != 0 && reading.tokens[i].stage == Stage::optimizer) return true;
+    outside[i] = !reading.tokens[i].scoped;
+  }
+  // The first step makes what the optimizer keeps, and where the last one ends is not known.
+  if (choice.depth == ~0u || steps.stretch.size() < 4) return true;
+  std::vector<std::uint64_t> in_step(steps.stretch.size(), 0);
+  std::size_t step = 0;
+  for (const Use& use : uses_of(reading, outside, columns)) {
+    while (step + 1 < in_step.size() && use.pos >= steps.stretch[step + 1].first) ++step;
+    ++in_step[step];
+  }
+  std::vector<std::uint64_t> inner(in_step.begin() + 1, in_step.end() - 1);
+  std::ranges::sort(inner);
+  constexpr std::uint64_t kFew = 4;  // a metric that is read now and then
+  const std::size_t twentieth = inner.size() / 20;
+  const std::uint64_t usual = inner[twentieth] * 3 / 2 + kFew, most = inner[inner.size() - 1 - twentieth];
+  return most <= usual;
+}
+
 // The moment of lowest live memory in [from, to]: between two steps only what stays is live.
 std::uint64_t lowest(const Tables& tables, const Columns& columns, const std::vector<std::uint8_t>& main_pools,
                      std::uint64_t from, std::uint64_t to) {
@@ -297,6 +321,11 @@ StepsFound found_steps(const Tables& tables, const Columns& columns, const trace
     }
     if (!is_even(reading, choice, columns, steps)) {
       out.why = fmt::format("{} repetitions were seen, but most of the training lies in a few of them or outside", choice.steps);
+      continue;
+    }
+    if (!updates_each(reading, choice, columns, steps)) {
+      out.why = fmt::format("gradients were taken {} times, but what follows differs: a step may take them more than once",
+                            choice.steps);
       continue;
     }
     // Ops of the forward pass that repeat with the same count show where the first step begins.

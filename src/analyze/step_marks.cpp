@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace vramscope::analyze {
 
@@ -53,15 +54,17 @@ std::string_view step_kind(const trace::Dictionaries& words, const trace::Mark& 
 }
 
 // Which marks are steps. A program that tells steps tells batches too: then only those of evaluation and prediction count. A
-// function that only takes gradients is a step of its own unless an optimizer is applied elsewhere. Whether a function trains is
-// known when its first call ends: that one is told as a plain function, and what it was at its end.
+// function that only takes gradients is a step of its own unless an optimizer is applied elsewhere: then it is the beginning of
+// the step that applies them. Whether a function trains is known when its first call ends: that one is told as a plain function,
+// and what it was at its end.
 class StepMarks {
  public:
   StepMarks(const Tables& tables, const trace::Dictionaries& words) : words_(words) {
     for (const MarkAt& m : tables.marks) {
       bool step = m.row.kind == trace::MarkKind::step;
       any_ = any_ || step || is_first_call(m);
-      applied_ = applied_ || (step && m.row.edge == trace::MarkEdge::instant && text(words, m.row.name) == "optimizer");
+      bool eagerly = step && m.row.edge == trace::MarkEdge::instant && text(words, m.row.name) == "optimizer";
+      applied_ = applied_ || eagerly || (is_first_call(m) && detail(m) != "gradients");
     }
   }
   static bool may_matter(const MarkAt& m) {
@@ -104,7 +107,8 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     std::vector<StepRow> functions;  // that are running
     std::int64_t first_batch = -1;
     std::uint64_t batch_begin = 0;
-    std::size_t last = kNone32;  // the step that ended last
+    std::size_t last = kNone32;        // the step that ended last
+    std::optional<StepRow> gradients;  // taken since then, and not yet applied
   };
   std::map<std::uint32_t, InThread> threads;
   auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us) {
@@ -112,6 +116,23 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     step.end_us = time_us;
     step.number = ++count[step.kind];
     out.steps.push_back(step);
+  };
+  // A step whose function has ended, or the gradients for one.
+  auto finish_function = [&](StepRow step, const MarkAt& m) {
+    std::optional<StepRow>& gradients = threads[m.thread].gradients;
+    if (step_marks.only_gradients(m)) {
+      if (!gradients) gradients = step;
+      gradients->retraced |= step.retraced;
+      return;
+    }
+    if (gradients && m.row.kind != trace::MarkKind::batch) {
+      step.begin = gradients->begin;
+      step.begin_us = gradients->begin_us;
+      step.retraced |= gradients->retraced;
+      gradients.reset();
+    }
+    finish(step, m.pos, m.time_us);
+    threads[m.thread].last = out.steps.size() - 1;
   };
   // steps_per_execution: a step runs the batches from the number at its begin to the number at its end.
   auto end_batch = [&](const MarkAt& m) {
@@ -141,10 +162,10 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       auto& running = threads[m.thread].functions;
       if (m.row.edge == trace::MarkEdge::begin) running.push_back(step);
       if (m.row.edge != trace::MarkEdge::end || running.empty()) continue;
-      if (step_marks.is_first_call(m) && !step_marks.only_gradients(m)) {
+      if (step_marks.is_first_call(m)) {
         running.back().retraced = 1;
         running.back().batches = step_marks.loops(m) ? 0 : 1;
-        finish(running.back(), m.pos, m.time_us);
+        finish_function(running.back(), m);
       }
       running.pop_back();
     }
@@ -158,10 +179,7 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     } else if (m.row.edge == trace::MarkEdge::end) {
       if (mine.empty()) continue;
       if (step_marks.loops(m)) mine.back().batches = 0;
-      if (!step_marks.only_gradients(m)) {
-        finish(mine.back(), m.pos, m.time_us);
-        threads[m.thread].last = out.steps.size() - 1;
-      }
+      finish_function(mine.back(), m);
       mine.pop_back();
       if (m.row.kind == trace::MarkKind::batch) end_batch(m);
     } else {                                               // instants: a step lasts until the next one
@@ -172,6 +190,7 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
         finish(step, m.pos, m.time_us);
       }
       last_instant = &m;
+      threads[m.thread].gradients.reset();
     }
   }
   if (last_instant != nullptr && text(words, last_instant->row.name) != "optimizer") {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "analyze/api.h"
 #include "maker.h"
 
@@ -242,6 +244,32 @@ TEST_F(Oom, Spike) {
   Program without = p;
   without.scratch = 0;
   expect_right(e, "spike", without);
+}
+
+// A forward pass that fails is unwound: its activations are given back at once, which makes no scratch of them.
+TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
+  fs::remove(path_);
+  Maker::Options options;
+  options.pool.limit = options.pool.device = 64 * kMiB;
+  options.pool.growth = false;
+  Maker maker = Maker::create(path_, options).value();
+  maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
+  for (const char* op : {"compile_loss/mse/range", "compile_loss/mse/add", "gradient_tape/compile_loss/mse/mod"})
+    maker.free(maker.alloc({std::string("StatefulPartitionedCall/") + op, "output", 64}).value());  // constants are folded
+  std::vector<Handle> made;
+  for (const char* layer : {"dense", "dense_1", "dense_2"})
+    made.push_back(maker.alloc({fmt::format("StatefulPartitionedCall/sequential/{}/Relu", layer), "output", 18 * kMiB}).value());
+  EXPECT_FALSE(maker.alloc({"StatefulPartitionedCall/sequential/dense_3/Relu", "output", 18 * kMiB}).has_value());
+  for (const Handle& h : made) maker.free(h);
+  maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", 1);
+  ASSERT_TRUE(maker.finish());
+  OpenOptions open;
+  open.keep_index = false;
+  OomEvent e = Engine::open(path_, open).value().ooms().events.at(0);
+  EXPECT_EQ(e.verdict, "too big");
+  EXPECT_FALSE(cause(e, "spike").holds) << cause(e, "spike").evidence;
+  ASSERT_FALSE(e.live_set.empty());
+  EXPECT_EQ(e.live_set.front().keys.at(0), "activations");
 }
 
 TEST_F(Oom, OtherProcess) {

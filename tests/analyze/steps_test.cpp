@@ -59,6 +59,17 @@ TEST_F(FoundSteps, AccumulatedGradientsHaveTwoReadings) {
   EXPECT_NE(found.why.find("others 30 times"), std::string::npos) << found.why;
 }
 
+// Functions that only take gradients, and an optimizer that is applied to them op by op: each time, or to two of them together.
+TEST_F(FoundSteps, GradientsAreNoStepsWhereTheUpdateComesLater) {
+  program.eager_update = true;
+  program.steps = 30;
+  EXPECT_EQ(steps().steps.size(), 30u);
+  program.update_every = 2;
+  Steps found = steps();
+  EXPECT_EQ(found.source, "none") << found.sentence;
+  EXPECT_NE(found.why.find("gradients were taken 30 times"), std::string::npos) << found.why;
+}
+
 TEST_F(FoundSteps, RunsOfAModelAreNoTraining) {
   program.trains = false;
   Engine runs = engine();
@@ -124,6 +135,17 @@ TEST_F(ToldSteps, GradientsAreNoStepWhereAnOptimizerIsAppliedLater) {
   call(Kind::step, "gradients_of", "gradients");
   for (int i = 1; i <= 15; ++i) mark(Kind::step, Edge::instant, "optimizer", i);
   EXPECT_EQ(steps().steps.size(), 15u);
+}
+
+TEST_F(ToldSteps, GradientsBeginTheStepOfTheFunctionThatAppliesThem) {
+  for (int i = 0; i < 15; ++i) {
+    i == 0 ? call(Kind::function, "gradients_of", "gradients") : call(Kind::step, "gradients_of", "gradients");
+    call(Kind::step, "gradients_of", "gradients");
+    i == 0 ? call(Kind::function, "apply", "step") : call(Kind::step, "apply");
+  }
+  Steps told = steps();
+  ASSERT_EQ(told.steps.size(), 15u);
+  for (const Step& s : told.steps) EXPECT_EQ(s.allocs, 5u) << "two calls for gradients, and the beginning of the third";
 }
 
 TEST_F(ToldSteps, GradientsAreAStepWhereNoOptimizerIsKnown) {

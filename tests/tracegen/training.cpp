@@ -47,7 +47,7 @@ class Run {
   std::string call() const {
     return p_.in_loop ? "while/body/_1/while/cond/then/_119/while/cond/StatefulPartitionedCall/" : "StatefulPartitionedCall/";
   }
-  std::string adam(const std::string& type) const { return p_.eager ? type : call() + "adam/" + type; }
+  std::string adam(const std::string& type) const { return p_.eager || p_.eager_update ? type : call() + "adam/" + type; }
   void phase(MarkEdge edge, const std::string& name) {
     if (p_.marks) maker_.mark(MarkKind::phase, edge, name);
   }
@@ -135,6 +135,12 @@ class Run {
   }
 
   bool update(std::int64_t s, int d) {
+    if (p_.eager_update && s % p_.update_every == 0) {
+      for (int l = 0; l < p_.layers; ++l)
+        for (const char* type : {"Sqrt", "Square", "Mul"})
+          if (!brief({adam(type), "output", p_.weight_bytes, d})) return false;
+      return true;
+    }
     if (p_.update_every == 1) return brief({adam("Sqrt"), "output", p_.weight_bytes, d});
     if (s % p_.update_every != 0) return true;
     const std::string weight = "_" + std::to_string(updates_++ % p_.layers);

@@ -25,6 +25,7 @@ struct Training {
   bool trains = true;    // false: only the forward pass
   bool in_loop = false;  // several steps are one call (steps_per_execution); its graph's constants are folded three times
   std::int64_t update_every = 1;   // the optimizer runs after so many steps (gradient accumulation)
+  bool eager_update = false;       // outside of the training function
   std::vector<std::string> names;  // of layers and source files, instead of dense_0 and train.py
 
   std::uint64_t autotune_bytes = 0;  // scratch in step 1
