@@ -68,9 +68,22 @@ Bytes Engine::State::live_at(const View& v, Moment at) const {
   return sum;
 }
 
+namespace {
+
+// Each kind of step counts on its own. A number alone means a step of training, or of the first kind where nothing is trained.
+std::uint32_t numbered_kind(const Store& store) {
+  for (const StepRow& step : store.steps)
+    if (store.name(step.kind) == "train") return step.kind;
+  return store.steps.empty() ? 0 : store.steps.front().kind;
+}
+
+}  // namespace
+
 std::int64_t Engine::State::step_number(Moment at) const {
   std::int64_t i = step_index(store, at == 0 ? 0 : at - 1);
-  return i < 0 ? 0 : store.steps[static_cast<std::size_t>(i)].number;
+  if (i < 0) return 0;
+  const StepRow& step = store.steps[static_cast<std::size_t>(i)];
+  return step.kind == numbered_kind(store) ? step.number : 0;
 }
 
 Result<Moment> Engine::State::resolve(std::string_view instant, int place_index) const {
@@ -105,11 +118,10 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
     std::string_view rest = instant.substr(5);
     std::size_t plus = rest.find('+');
     auto number = parse_number(rest.substr(0, plus));
+    const std::uint32_t kind = numbered_kind(store);
     for (std::size_t i = 0; number && i < store.steps.size(); ++i) {
       const StepRow& step = store.steps[i];
-      if (static_cast<double>(step.number) != *number ||
-          (store.name(step.kind) != "train" && store.name(store.steps[0].kind) != store.name(step.kind)))
-        continue;
+      if (static_cast<double>(step.number) != *number || step.kind != kind) continue;
       if (plus != std::string_view::npos) {
         auto after = parse_duration(rest.substr(plus + 1));
         if (!after) return fail(fmt::format("\"{}\" is no time after the step's start; write step:20+6.3ms", instant));

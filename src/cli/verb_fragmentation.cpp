@@ -2,6 +2,7 @@
 
 #include "cli/answer.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -28,15 +29,17 @@ class FragmentationVerb final : public VerbBody {
     if (f.points.empty()) return out;
     bool colour = wants_colour(stdout);
     Table table;
+    const Unit unit = Unit::for_all(f.points, [](const analyze::FragPoint& p) { return p.live; });
     for (const char* head : {"AT", "STEP", "POOL", "LIVE", "CACHED", "LARGEST FREE", "REQUEST", "UNUSABLE", "SLACK"})
       table.column(head);
     std::size_t every = std::max<std::size_t>(1, f.points.size() / most(f.points.size()));
     for (std::size_t i = 0; i < f.points.size(); i += every) {
       const analyze::FragPoint& p = f.points[i];
-      table.row({age(p.time_us), p.step > 0 ? std::to_string(p.step) : "–", mib(p.pool), mib(p.live), mib(p.cached),
-                 mib(p.largest_free), mib(p.request), mib(p.unusable), mib(p.live - p.requested)});
+      table.row({age(p.time_us), p.step > 0 ? std::to_string(p.step) : "–", unit(p.pool), unit(p.live), unit(p.cached),
+                 unit(p.largest_free), unit(p.request), unit(p.unusable), unit(p.live - p.requested)});
     }
-    out += "\n" + dim("  MiB; unusable: in holes smaller than the largest recent request", colour) + "\n" + table.text(colour);
+    out += "\n" + dim(fmt::format("  {}; unusable: in holes smaller than the largest recent request", unit.name()), colour) +
+           "\n" + table.text(colour);
     out += fmt::format("\n  Worst at {}: {} of slack inside blocks, {} of it rounding to 256 bytes.\n", age(f.worst.time_us),
                        support::format_size(f.slack), support::format_size(f.rounding));
     if (!f.grown.empty()) {

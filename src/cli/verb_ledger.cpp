@@ -2,6 +2,7 @@
 
 #include "cli/answer.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -24,23 +25,31 @@ class LedgerVerb final : public VerbBody {
   }
 
  private:
-  static void add(Table& table, const analyze::LedgerLine& line) {
-    table.row({printable(line.name), line.bytes ? mib(*line.bytes) : "–", line.residual ? signed_mib(*line.residual) : "",
+  // Where the blocks of a small model would all read 0.0 MiB, everything is in KiB.
+  static Unit unit_of(const analyze::Ledger& ledger) {
+    return Unit::for_all(ledger.lines, [](const analyze::LedgerLine& line) {
+      return line.name == "live blocks" ? line.bytes.value_or(0) : analyze::Bytes{0};
+    });
+  }
+
+  static void add(Table& table, const analyze::LedgerLine& line, const Unit& unit) {
+    table.row({printable(line.name), line.bytes ? unit(*line.bytes) : "–", line.residual ? unit.with_sign(*line.residual) : "",
                in_a_sentence(line.note)});
     for (const auto& [name, bytes] : line.parts)
       table.row(
-          {line.name.ends_with("category") ? in_category(name, "  " + name) : "  " + printable(name, 60), mib(bytes), "", ""});
+          {line.name.ends_with("category") ? in_category(name, "  " + name) : "  " + printable(name, 60), unit(bytes), "", ""});
   }
 
   static std::string text(const analyze::Ledger& ledger) {
     std::string out = headline(ledger.sentence);
     Table table;
+    const Unit unit = unit_of(ledger);
     table.column(fmt::format("{} AT {}", printable(ledger.place, 40), age(ledger.time_us)), Table::Align::left);
-    table.column("MiB");
+    table.column(unit.name());
     table.column("RESIDUAL");
     table.column("", Table::Align::left);
-    if (ledger.card > 0) table.row({"card", mib(ledger.card), "", ""});
-    for (const analyze::LedgerLine& line : ledger.lines) add(table, line);
+    if (ledger.card > 0) table.row({"card", unit(ledger.card), "", ""});
+    for (const analyze::LedgerLine& line : ledger.lines) add(table, line, unit);
     out += "\n" + table.text(wants_colour(stdout));
     if (!ledger.host.empty()) {
       Table host;

@@ -2,6 +2,7 @@
 
 #include "cli/answer.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -40,14 +41,15 @@ class OomVerb final : public VerbBody {
     out += fmt::format("\n  The request: {} by {}{} from {}; {} short of fitting.\n", support::format_size(e.requested),
                        dash(e.op), e.layer.empty() ? "" : " in " + dash(e.layer), dash(e.pool), support::format_size(e.short_by));
     Table live;
+    const Unit unit = Unit::for_largest(e.live);
     for (const char* head : {"LIVE", "LAYER", "OP"}) live.column(head, Table::Align::left);
-    for (const char* head : {"BLOCKS", "MiB", "SHARE"}) live.column(head);
+    for (const char* head : {"BLOCKS", unit.name().c_str(), "SHARE"}) live.column(head);
     for (std::size_t i = 0; i < e.live_set.size() && (options_.rows == 0 || i < options_.rows); ++i) {
       const analyze::Group& g = e.live_set[i];
-      live.row({in_category(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), mib(g.bytes),
+      live.row({in_category(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), unit(g.bytes),
                 share(g.bytes, e.live)});
     }
-    if (options_.where.empty()) live.total({"all", "", "", "", mib(e.live), ""});
+    if (options_.where.empty()) live.total({"all", "", "", "", unit(e.live), ""});
     out += "\n" + live.text(colour);
     if (ooms.events.size() > 1) out += fmt::format("\n  {} requests failed; this is the last.\n", ooms.events.size());
     return out + to_do(ooms.advice);

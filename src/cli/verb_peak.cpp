@@ -5,6 +5,7 @@
 #include "cli/answer.h"
 #include "cli/plot.h"
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -72,6 +73,7 @@ class PeakVerb final : public VerbBody {
     std::string out = headline(sentence(engine, live, at, place));
     if (live.count == 0) return out;
     Table table;
+    const Unit unit = Unit::for_largest(live.total);
     auto names = analyze::by_names();
     std::vector<std::string> heads;
     if (blocks)
@@ -86,7 +88,7 @@ class PeakVerb final : public VerbBody {
     for (const std::string& head : heads) table.column(head, Table::Align::left, head == "LINE" ? 3 : 0);
     table.column("BLOCKS");
     table.column("AGE", Table::Align::right, 2);
-    table.column("MiB");
+    table.column(unit.name());
     table.column("SHARE", Table::Align::right, 1);
     bool colour = wants_colour(stdout);
     if (colour || options_.ascii) table.column(std::string(8, ' '), Table::Align::left, 4);
@@ -100,7 +102,7 @@ class PeakVerb final : public VerbBody {
         for (const std::string& key : g.keys) row.push_back(!group.empty() && key == group ? in_category(key) : dash(key));
       row.push_back(support::format_count(g.count));
       row.push_back(age(live.time_us - std::min(live.time_us, g.oldest_us)));
-      row.push_back(mib(g.bytes));
+      row.push_back(unit(g.bytes));
       row.push_back(share(g.bytes, live.total));
       if (colour || options_.ascii) row.push_back(in_category(group, bar(g.bytes, live.groups[0].bytes, 8, options_.ascii)));
       table.row(row);
@@ -110,18 +112,18 @@ class PeakVerb final : public VerbBody {
       row[0] = name;
       row.push_back(support::format_count(count));
       row.push_back("");
-      row.push_back(mib(bytes));
+      row.push_back(unit(bytes));
       row.push_back(share(bytes, live.total));
       return row;
     };
     if (live.rest_count > 0)
       table.row(last(fmt::format("{} more", support::format_count(live.rest_groups)), live.rest_count, live.rest_bytes));
     table.total(last("all", live.count, live.total));
-    return out + "\n" + table.text(colour) + categories(engine, at, place) + remedies(engine);
+    return out + "\n" + table.text(colour) + categories(engine, at, place, unit) + remedies(engine);
   }
 
   // The same bytes by category, on one line.
-  std::string categories(const analyze::Engine& engine, const std::string& at, int place) const {
+  std::string categories(const analyze::Engine& engine, const std::string& at, int place, const Unit& unit) const {
     analyze::LiveRequest request;
     request.at = at;
     request.where = options_.where;
@@ -134,7 +136,7 @@ class PeakVerb final : public VerbBody {
     if (std::string coloured = category_bar(parts, std::min<std::size_t>(88, room - 4)); !coloured.empty() && !options_.ascii)
       return "\n" + coloured;
     std::string out = "\n ";
-    for (const auto& [name, bytes] : parts) out += fmt::format(" {} {} ", name, mib(bytes));
+    for (const auto& [name, bytes] : parts) out += fmt::format(" {} {} ", name, unit(bytes));
     out.erase(out.find_last_not_of(' ') + 1);
     return out + "\n";
   }

@@ -108,12 +108,13 @@ class ToldSteps : public testing::Test {
     call(Kind::step, "train");
     mark(Kind::batch, Edge::end, "train", last_batch);
   }
-  Steps steps() {
+  Engine open() {
     maker_.finish().value();
     OpenOptions options;
     options.keep_index = false;
-    return Engine::open(path_, options).value().steps();
+    return Engine::open(path_, options).value();
   }
+  Steps steps() { return open().steps(); }
 
  private:
   fs::path path_ = fs::temp_directory_path() / ("vs-told-" + std::to_string(::getpid()) + ".vram");
@@ -176,6 +177,18 @@ TEST_F(ToldSteps, ALoopOfTheGraphIsNotCalledOneUpdate) {
   EXPECT_EQ(told.steps.size(), 5u);
   EXPECT_EQ(told.steps.back().batches, 0);
   EXPECT_NE(told.sentence.find("how many updates that makes is not told"), std::string::npos) << told.sentence;
+}
+
+// Evaluation counts its own steps: its third one is not the third step of training.
+TEST_F(ToldSteps, ANumberAloneMeansTraining) {
+  for (int i = 1; i <= 6; ++i) call(i % 2 != 0 ? Kind::step : Kind::batch, i % 2 != 0 ? "train" : "test");
+  Engine told = open();
+  ASSERT_EQ(told.steps().steps.size(), 6u);
+  for (const Step& s : told.steps().steps) {
+    LiveRequest request;
+    request.at = "moment:" + std::to_string(s.end);
+    EXPECT_EQ(told.live(request).value().step, s.kind == "train" ? s.number : 0) << s.kind << " " << s.number;
+  }
 }
 
 }  // namespace
