@@ -14,6 +14,9 @@ export interface Transport {
 /** A question that this report cannot answer; the message says where the answer is. */
 export class NotInReport extends Error {}
 
+/** The server does not answer any more. */
+export class NoServer extends Error {}
+
 export function requestKey(name: string, params: object): string {
   const query = Object.entries(params)
     .filter(([, value]) => value !== "" && value !== undefined)

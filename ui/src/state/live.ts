@@ -44,7 +44,8 @@ const MOST_TRACES = 8;
 /** The server of `run --live` ends with the run. What every view shows first is asked for while it still answers, and stays at hand. */
 function keep(): void {
   const ask = <N extends Name>(name: N, params: ParamsOf<N>) => void app.client.ask(name, params).catch(() => {});
-  for (const { id: trace, duration_us } of app.hello?.traces.slice(0, MOST_TRACES) ?? []) {
+  const readable = app.hello?.traces.filter((t) => !t.error) ?? [];
+  for (const { id: trace, duration_us } of readable.slice(0, MOST_TRACES)) {
     for (const name of ["overview", "steps", "leaks", "ooms"] as const) ask(name, { trace });
     for (const at of ["steady", "peak", "end"]) {
       ask("peak", { trace, at, open: HOME.open, filter: "" });

@@ -1,6 +1,6 @@
 // One answer that follows its parameters. The last good answer stays until the next one is there: no spinner, no blank.
 import { untrack } from "svelte";
-import { NotInReport, type AnswerOf, type Name, type ParamsOf } from "../rpc/client";
+import { NoServer, NotInReport, type AnswerOf, type Name, type ParamsOf } from "../rpc/client";
 import { app } from "./app.svelte";
 
 export class Query<N extends Name> {
@@ -8,6 +8,8 @@ export class Query<N extends Name> {
   error = $state("");
   /** The question is fine, but a report does not hold its answer. */
   absent = $state(false);
+  /** The server is gone. */
+  gone = $state(false);
   loading = $state(true);
 
   constructor(name: N, params: () => ParamsOf<N> | null) {
@@ -30,6 +32,7 @@ export class Query<N extends Name> {
           if (turn !== newest) return;
           this.error = problem.message;
           this.absent = problem instanceof NotInReport;
+          this.gone = problem instanceof NoServer;
           this.loading = false;
         },
       );

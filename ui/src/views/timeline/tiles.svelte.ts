@@ -1,6 +1,6 @@
 // Tiles of the time axis: tile `i` of level `k` covers [i·2^k, (i+1)·2^k) µs in at most 1,024 columns. Tiles lie on a fixed grid, so that a
 // run that grows changes only its last ones. What is shown is always the sharpest tile at hand.
-import { NotInReport, type AnswerOf, type ParamsOf } from "../../rpc/client";
+import { NoServer, NotInReport, type AnswerOf, type ParamsOf } from "../../rpc/client";
 import { app } from "../../state/app.svelte";
 
 const MOST_TILES = 300;
@@ -78,7 +78,7 @@ export class Tiles<N extends Kind> {
       },
       (problem: Error) => {
         // What is there stays: a report has nothing finer, and neither has the page of a run that has ended.
-        if (problem instanceof NotInReport || (app.ended && this.have.size > 0)) this.absent = true;
+        if (problem instanceof NotInReport || (problem instanceof NoServer && app.ended && this.have.size > 0)) this.absent = true;
         else this.error = problem.message;
         this.version++;
       },
