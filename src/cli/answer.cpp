@@ -167,12 +167,6 @@ std::string to_do(const std::string& advice) {
 
 std::string mib(analyze::Bytes bytes) { return support::format_in(bytes, 1u << 20); }
 
-std::string signed_mib(std::int64_t bytes) {
-  if (bytes == 0) return "0";
-  std::string figure = support::format_in(static_cast<std::uint64_t>(std::abs(bytes)), 1u << 20);
-  return (bytes < 0 ? "−" : "+") + figure;
-}
-
 std::string age(std::uint64_t us) {
   if (us == 0) return "new";
   if (us < 1000) return fmt::format("{} µs", us);

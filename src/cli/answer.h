@@ -55,7 +55,6 @@ std::string in_a_sentence(const std::string& text);
 std::string to_do(const std::string& advice);
 // Figure in the unit of the table's head.
 std::string mib(analyze::Bytes bytes);
-std::string signed_mib(std::int64_t bytes);
 // "new", "33 µs", "4.5 ms", "5.0 s"
 std::string age(std::uint64_t microseconds);
 std::string dash(const std::string& text);  // "–" for what is not known
