@@ -198,6 +198,47 @@ def test_a_batch_whose_callback_raises_is_told(monkeypatch):
     assert [edge for kind, edge, _ in marks if kind == keras.STEP] == [keras.BEGIN, keras.END]
 
 
+FAILED = """
+import keras, numpy as np, tensorflow as tf
+
+class Boom(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 2:
+            raise RuntimeError("boom")
+    on_test_batch_begin = on_train_batch_begin
+
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
+model.compile("sgd", "mse")
+x, y = tf.ones([32, 8]), tf.ones([32, 4])
+for loop in (model.fit, model.evaluate):
+    try:
+        loop(x, y, batch_size=8, verbose=0, callbacks=[Boom()])
+        raise SystemExit("it did not fail")
+    except RuntimeError as error:
+        assert str(error) == "boom"
+optimizer = keras.optimizers.SGD()
+
+@tf.function
+def train():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+for _ in range(5):
+    train()
+"""
+
+
+def test_after_a_fit_that_failed_a_custom_loop_is_told(run_python, each_python):
+    told = run_python(each_python, FAILED, record=True).told
+    assert [m.edge for m in told.marks_of("step") if m.name == "train"].count("begin") == 3 + 4     # of fit; the loop's calls but the first
+    for kind in ("phase", "epoch", "batch", "step"):
+        spans(told.marks_of(kind))                                                                  # each begin has its end
+    phases = [(m.name, m.edge) for m in told.marks_of("phase") if m.name != "trace"]
+    assert phases == [("train", "begin"), ("train", "end"), ("evaluate", "begin"), ("evaluate", "end")]
+    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step"]
+
+
 FAULTS = """
 import json
 import numpy as np

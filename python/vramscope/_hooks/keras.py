@@ -4,8 +4,9 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
+import threading
 from types import ModuleType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 from .._recorder import BATCH, BEGIN, END, EPOCH, LAYER, PHASE, STEP
 from . import emit, keras_optimizers, keras_variables, layers, lines, training
@@ -20,6 +21,7 @@ def install(keras: ModuleType) -> None:
     _watch_training(_first(root, "src.callbacks.callback_list", "src.callbacks").CallbackList)
     layer = _first(root, "src.layers.layer", "src.engine.base_layer").Layer
     model = _first(root, "src.models.model", "src.engine.training").Model
+    _watch_failures(model)
     _watch_layers(layer, model)
     keras_optimizers.install(_first(root, "src.optimizers.base_optimizer", "src.optimizers.optimizer"))
     training.describe_variables = keras_variables.describe
@@ -62,6 +64,48 @@ def _last_batch(callbacks: Any, batch: int) -> int:
     return min(int(batch) + 1, int(steps)) if steps else int(batch) + 1
 
 
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.open: List[Tuple[int, str, int]] = []      # what a loop has begun and not ended, innermost last: kind, name, number
+
+
+_thread = _Thread()
+
+
+def _begin(kind: int, name: str, number: int = -1) -> None:
+    _thread.open.append((kind, name, number))
+    emit.mark(kind, BEGIN, name, number)
+
+
+def _end(kind: int, name: str, number: int = -1) -> None:
+    if _thread.open and _thread.open[-1][:2] == (kind, name):
+        _thread.open.pop()
+    emit.mark(kind, END, name, number)
+
+
+def _end_all_above(depth: int) -> None:
+    while len(_thread.open) > depth:
+        kind, name, number = _thread.open.pop()
+        emit.mark(kind, END, name, number)
+        if kind == PHASE:
+            training.leave_loop()
+
+
+def _watch_failures(model_type: type) -> None:
+    """A loop that raises (out of memory, an interrupt, a callback) never tells its callbacks that it ended."""
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def loop(self: Any, *args: Any, **kwargs: Any) -> Any:
+            depth = len(_thread.open)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                _end_all_above(depth)
+        return loop
+
+    for name in ("fit", "evaluate", "predict"):
+        wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name, make)
+
+
 # The list of callbacks is told of every event in the training loop's own thread, whatever the callbacks in it do; wrapping its methods
 # changes neither the list nor how Keras dispatches.
 def _watch_training(callback_list: type) -> None:
@@ -80,29 +124,29 @@ def _watch_training(callback_list: type) -> None:
 
     def train_begin(self: Any, *_: Any) -> None:
         training.enter_loop()
-        emit.mark(PHASE, BEGIN, "train")
+        _begin(PHASE, "train")
         training.tag_variables()
 
     def train_end(self: Any, *_: Any) -> None:
         training.tag_variables()
-        emit.mark(PHASE, END, "train")
+        _end(PHASE, "train")
         training.leave_loop()
 
     def epoch_begin(self: Any, epoch: int = 0, *_: Any) -> None:
-        emit.mark(EPOCH, BEGIN, "epoch", int(epoch) + 1)
+        _begin(EPOCH, "epoch", int(epoch) + 1)
 
     def epoch_end(self: Any, epoch: int = 0, *_: Any) -> None:
-        emit.mark(EPOCH, END, "epoch", int(epoch) + 1)
+        _end(EPOCH, "epoch", int(epoch) + 1)
         training.tag_variables()
 
     def batch_begin(self: Any, batch: int = 0, *_: Any) -> None:
         self._vramscope_step = next(_train_steps)
-        emit.mark(BATCH, BEGIN, "train", int(batch) + 1)
-        emit.mark(STEP, BEGIN, "train", self._vramscope_step)
+        _begin(BATCH, "train", int(batch) + 1)
+        _begin(STEP, "train", self._vramscope_step)
 
     def batch_end(self: Any, batch: int = 0, *_: Any) -> None:
-        emit.mark(STEP, END, "train", getattr(self, "_vramscope_step", -1))
-        emit.mark(BATCH, END, "train", _last_batch(self, batch))
+        _end(STEP, "train", getattr(self, "_vramscope_step", -1))
+        _end(BATCH, "train", _last_batch(self, batch))
         training.step_done()
 
     around("on_train_begin", train_begin, None)
@@ -115,17 +159,17 @@ def _watch_training(callback_list: type) -> None:
     for word, phase in (("test", "evaluate"), ("predict", "predict")):
         def begin(self: Any, *_: Any, _phase: str = phase) -> None:
             training.enter_loop()
-            emit.mark(PHASE, BEGIN, _phase)
+            _begin(PHASE, _phase)
 
         def end(self: Any, *_: Any, _phase: str = phase) -> None:
-            emit.mark(PHASE, END, _phase)
+            _end(PHASE, _phase)
             training.leave_loop()
 
         def one_begin(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
-            emit.mark(BATCH, BEGIN, _phase, int(batch) + 1)
+            _begin(BATCH, _phase, int(batch) + 1)
 
         def one_end(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
-            emit.mark(BATCH, END, _phase, _last_batch(self, batch))
+            _end(BATCH, _phase, _last_batch(self, batch))
 
         around(f"on_{word}_begin", begin, None)
         around(f"on_{word}_end", None, end)
