@@ -77,6 +77,49 @@ except RuntimeError as error:
     assert "started by `vramscope run`" in run_python(python, source, record=True).answer
 
 
+def test_a_forked_child_does_not_hold_up_the_recording(run_python, python, vramscope):
+    """One child that lives on, one that leaves by the interpreter's exit: neither waits, nor lets stop() wait."""
+    source = """
+import json, os, signal, sys, time
+import tensorflow as tf
+import vramscope
+
+vramscope.start("out")
+kept = tf.ones([1000, 1000])
+sleeper = os.fork()
+if sleeper == 0:
+    time.sleep(100)
+leaver = os.fork()
+if leaver == 0:
+    try:
+        vramscope.stop()
+    except RuntimeError as error:
+        sys.exit(7 if "recording is not on" in str(error) else 1)
+began = time.monotonic()
+code = os.waitstatus_to_exitcode(os.waitpid(leaver, 0)[1])
+trace = vramscope.stop()
+took = time.monotonic() - began
+os.kill(sleeper, signal.SIGKILL)
+os.waitpid(sleeper, 0)
+print(json.dumps([code, took, str(trace), os.getpid()]))
+"""
+    code, took, trace, pid = run_python(python, source).answer
+    assert code == 7 and took < 25 and f"-{pid}-" in trace              # it was 30 s each, the grace that a collector gets
+    assert any(e["event"] == "alloc" and e["requested"] == 4_000_000 for e in dump(vramscope, trace))
+
+
+def test_nothing_recorded_on_a_host_without_a_pool_is_explained(run_python, python):
+    source = """
+import json, tensorflow as tf, vramscope
+try:
+    with vramscope.record("out"):
+        tf.ones([1000])
+except RuntimeError as error:
+    print(json.dumps(str(error)))
+"""
+    assert "TF_CPU_ALLOCATOR_USE_BFC=1" in run_python(python, source, env={"TF_CPU_ALLOCATOR_USE_BFC": ""}).answer
+
+
 def test_a_missing_program_is_said_and_nothing_is_half_started(run_python, python, tmp_path, inject):
     (tmp_path / "empty").mkdir()
     os.symlink(inject, tmp_path / "empty" / "libvramscope_inject.so")

@@ -36,6 +36,14 @@ ours, theirs = vk.MemoryCallback(target_batches="all"), Theirs()
 build(64).fit(quiet(x, y, 32), epochs=2, verbose=0, callbacks=[ours, theirs])
 same = [[r.phase, r.epoch, r.batch, r.at, r.current, r.peak] for r in ours.rows] == theirs.rows
 
+# Large batches, a small validation: the peak of an epoch is its training's, also where a reset lies between.
+resets = {}
+for reset in ("epoch", "batch"):
+    cb = vk.MemoryCallback(target_batches=[2], reset=reset)
+    build(1024).fit(quiet(x, y, 960), epochs=2, verbose=0, validation_data=quiet(x[:4], y[:4], 2), callbacks=[cb])
+    peaks = {(r.phase, r.epoch, r.batch): r.peak for r in cb.rows if r.at == "end"}
+    resets[reset] = [[peaks["train", epoch, None], peaks["train", epoch, 2], peaks["evaluate", epoch, None]] for epoch in (1, 2)]
+
 few = vk.MemoryCallback(target_batches=[1, 30], reset="batch", metric=True, log_dir="logs")
 model = build(2048)
 history = model.fit(quiet(x, y, 32), epochs=1, verbose=0, callbacks=[few])
@@ -44,7 +52,7 @@ model.predict(x, verbose=0, callbacks=[few])
 comparison = vk.compare({"small": ours, "large": few})
 few.plot("few.svg"); comparison.plot("bars.svg")
 print(json.dumps({
-    "rows": len(ours.rows), "same": same,
+    "rows": len(ours.rows), "same": same, "resets": resets,
     "few": sorted({(r.phase, r.batch) for r in few.rows if r.batch is not None}),
     "phases": sorted({r.phase for r in few.rows}),
     "metric": history.history["peak_mib"], "epoch_peak": [r.peak / 2**20 for r in few.rows if r.batch is None and r.at == "end"][0],
@@ -56,6 +64,9 @@ print(json.dumps({
 def test_history_equals_tensorflow_at_every_batch(run_python, each_python, tmp_path):
     answer = run_python(each_python, FIT).answer
     assert answer["rows"] == 2 * (2 + 2 * 60) and answer["same"]
+    for epochs in answer["resets"].values():
+        for epoch, batch, evaluation in epochs:
+            assert epoch >= batch > evaluation + 960 * 1024 * 2         # half of one activation: the evaluation has nearly none
     assert {tuple(b) for b in answer["few"]} == {(p, n) for p in ("train", "evaluate", "predict") for n in (1, 30)}
     assert answer["metric"] == [answer["epoch_peak"]]
     assert answer["peaks"]["large"]["train peak"] > answer["peaks"]["small"]["train peak"]

@@ -30,7 +30,11 @@ class Compare(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.compare()
         if batch == 20:
-            tf.config.experimental.reset_memory_stats("CPU:0") if "tensorflow" in sources else vramscope.reset_peak("CPU:0")
+            tf.config.experimental.reset_memory_stats("CPU:0")
+        if batch == 30:
+            vramscope.reset_peak("CPU:0")
+        if batch == 40:
+            vramscope.tf.reset_memory_stats("CPU:0")
 
 def quiet(x, y, batch):
     # A pipeline without threads of its own: nothing is allocated between two reads.
@@ -54,9 +58,7 @@ def test_numbers_equal_tensorflows_at_every_batch(run_python, each_python):
 
 
 def test_numbers_equal_tensorflows_while_recorded(run_python, python):
-    # A reset through vramscope leaves TensorFlow's own peak alone, so it is left out here.
-    source = AT_EVERY_BATCH.replace("if batch == 20:", "if False:")
-    answer = run_python(python, source, record=True).answer
+    answer = run_python(python, AT_EVERY_BATCH, record=True).answer
     assert answer == {"batches": 120, "differences": [], "sources": ["recorder"]}
 
 
@@ -104,7 +106,7 @@ def test_ops_work_eagerly_in_functions_and_in_sessions(run_python, each_python):
 
 
 ERRORS = """
-import json, sys
+import json, os, sys
 import tensorflow as tf
 import vramscope, vramscope.tf as vtf
 
@@ -125,19 +127,24 @@ print(json.dumps({
     "tf_no_gpu": message(lambda: vtf.get_memory_info("GPU:0")),
     "tf_reset": message(lambda: vtf.reset_memory_stats("GPU:7")),
     "reset": message(lambda: vramscope.reset_peak("GPU:0")),
+    "no_cpu": [message(lambda: vramscope.memory_info("CPU:7")), message(lambda: vramscope.reset_peak("CPU:7"))],
+    "logger": [message(lambda: vtf.memory_logger(to="memory.csv", device="GPU:3")), os.path.exists("memory.csv")],
     "xla": message(lambda: compiled(tf.constant(1.0))),
     "category": message(lambda: vramscope.tag(1, "x", category="soup")),
 }))
 """
 
 
-def test_wrong_use_gets_clear_errors(run_python, python):
-    answer = run_python(python, ERRORS).answer
+@pytest.mark.parametrize("record", [False, True], ids=["plain", "recorded"])
+def test_wrong_use_gets_clear_errors(run_python, python, record):
+    answer = run_python(python, ERRORS, record=record).answer
     assert answer["unknown"].startswith("ValueError: unknown device 'toaster'")
     assert answer["no_gpu"] == "ValueError: No matching devices found for 'GPU:0'"
     assert "ValueError" in answer["tf_no_gpu"] and "GPU:0" in answer["tf_no_gpu"]
     assert "ValueError" in answer["tf_reset"] and "GPU:7" in answer["tf_reset"]
     assert answer["reset"].startswith("ValueError: ")
+    assert answer["no_cpu"] == ["ValueError: No matching devices found for 'CPU:7'"] * 2
+    assert answer["logger"] == ["ValueError: No matching devices found for 'GPU:3'", False]
     assert answer["xla"].startswith("NotImplementedError: ") and "jit_compile" in answer["xla"]
     assert "one of unknown, parameter" in answer["category"]
 

@@ -35,6 +35,8 @@ class MemoryInfo(NamedTuple):
     sample_age: Optional[float]         # seconds since the six fields above were read; fresh=True reads them now
 
 
+HOST_POOL_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"      # TensorFlow then keeps a pool on the host, of the same kind as on a GPU
+
 # What a source answers: current, peak, limit, pool, largest free block; 0 where it does not know.
 Counters = Tuple[int, int, int, int, int]
 
@@ -51,6 +53,10 @@ class Source:
     def reset(self, device: "Device") -> bool:
         """Peak = current; False if that cannot be done."""
         raise NotImplementedError
+
+    def has(self, device: "Device") -> bool:
+        """Whether there is such a device at all."""
+        return device.index == 0
 
 
 class Device(NamedTuple):
@@ -84,6 +90,8 @@ class _RecorderSource(Source):
     _TENSOR_LEVEL, _DEVICE_MEMORY, _HOST_MEMORY = 2, 0, 3
 
     def _place(self, recorder: _recorder.Recorder, device: Device) -> Optional[int]:
+        if not _exists(device):
+            return None
         ordinal, memory = (device.index, self._DEVICE_MEMORY) if device.kind == "GPU" else (-1, self._HOST_MEMORY)
         best = None
         for place, pool in enumerate(recorder.pool_list()):
@@ -123,6 +131,14 @@ def _tensorflow_source() -> Optional[Source]:
         return None
     from ._tensorflow import stats
     return stats.SOURCE
+
+
+def _exists(device: Device) -> bool:
+    """A second CPU is one of TensorFlow's logical devices, which all share one allocator: the pools do not tell."""
+    if device.kind != "CPU" or device.index == 0:
+        return True
+    source = _tensorflow_source()
+    return source is not None and source.has(device)
 
 
 def _torch_source() -> Optional[Source]:
@@ -178,8 +194,8 @@ def forget_readers() -> None:
 def _why_not(device: Device) -> str:
     if not any(name in sys.modules for name in ("tensorflow", "torch")):
         return f"nobody keeps counters for '{device}': import TensorFlow or PyTorch first, or start recording"
-    if device.kind == "CPU":
-        return (f"Allocator stats not available for device '{device}': set TF_CPU_ALLOCATOR_USE_BFC=1 before TensorFlow is "
+    if device.kind == "CPU" and _exists(device):
+        return (f"Allocator stats not available for device '{device}': set {HOST_POOL_VARIABLE}=1 before TensorFlow is "
                 "imported, or record with `vramscope run`")
     return f"No matching devices found for '{device}'"
 
@@ -204,12 +220,19 @@ def memory_info(device: str = "GPU:0", fresh: bool = False) -> MemoryInfo:
 
 
 def reset_peak(device: str = "GPU:0") -> None:
-    """`peak` starts again from `current`. Raises ValueError for a device without statistics."""
+    """`peak` starts again from `current`, for everybody who counts: the recorder and the framework go on to agree.
+
+    Raises ValueError for a device without statistics.
+    """
     where = parse_device(device)
-    for get in _SOURCES:
-        source = get()
-        if source is not None and source.reader(where) is not None:
-            if not source.reset(where):
-                raise ValueError(f"Cannot reset memory stats for device '{device}'")
-            return
-    raise ValueError(_why_not(where))
+    sources = [source for source in (get() for get in _SOURCES) if source is not None and source.reader(where) is not None]
+    if not sources:
+        raise ValueError(_why_not(where))
+    if not all([source.reset(where) for source in sources]):
+        raise ValueError(f"Cannot reset memory stats for device '{device}'")
+
+
+def reset_recorder(device: str) -> None:
+    """The framework's peak was reset: the recorder's follows. Quiet where nothing is recorded."""
+    if _recorder.active() is not None:
+        _recorder_source.reset(parse_device(device))

@@ -38,6 +38,13 @@ class _Collector:
         if not self.spool:
             raise RuntimeError(f"the collector did not start: {self.end()}")
 
+    def disown(self) -> None:
+        """In a child made by fork: its copy of the pipe must not keep the collector waiting when ours is closed."""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._process.returncode = 0        # not the child's to wait for
+
     def end(self) -> str:
         """Lets it finish the trace; what it had to say."""
         try:
@@ -62,7 +69,7 @@ def start(output: Union[str, "os.PathLike[str]"] = "vramscope-runs/notebook", st
         raise RuntimeError(f"recording is already on, into {_collector.output}; stop() it first")
     recorder = _recorder.load()
     if recorder.recording():  # type: ignore[attr-defined]
-        raise RuntimeError("recording is already on: this process was started by `vramscope run`")
+        raise RuntimeError("recording is already on: this process was started by `vramscope run`, or forked from one that records")
     if stacks not in ("python", "native", "both", "none"):
         raise ValueError(f"stacks={stacks!r}: python, native, both or none")
     folder = Path(output).resolve()
@@ -100,8 +107,26 @@ def stop() -> Path:
     complaints = collector.end()
     new = [path for path in sorted(collector.output.glob("*.vram")) if path not in _files_before]
     if not new:
-        raise RuntimeError(f"no trace was written to {collector.output}: {complaints or 'nothing was allocated while recording'}")
-    return new[-1]
+        raise RuntimeError(f"no trace was written to {collector.output}: {complaints or _nothing_allocated()}")
+    own = [path for path in new if f"-{os.getpid()}-" in path.name]     # the others are of processes forked meanwhile
+    return (own or new)[-1]
+
+
+def _nothing_allocated() -> str:
+    why = "nothing was allocated while recording"
+    if "tensorflow" in sys.modules and not os.environ.get(_memory.HOST_POOL_VARIABLE):
+        why += f"; TensorFlow without a GPU is recorded with {_memory.HOST_POOL_VARIABLE}=1, set before it is imported"
+    return why
+
+
+def _leave_to_parent() -> None:
+    global _collector
+    if _collector is not None:
+        collector, _collector = _collector, None
+        emit.quietly(collector.disown)
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _stop_at_exit() -> None:

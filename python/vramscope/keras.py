@@ -31,7 +31,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
 
     devices: names as 'GPU:0'; default: those of the model's distribution strategy, else the first GPU, else the CPU.
     target_batches: numbers from 1 (in each epoch), or "all". With steps_per_execution a batch stands for its whole group.
-    reset: "epoch" or "batch" starts the peak anew at each begin, so that a peak belongs to that epoch or batch; None never does.
+    reset: "epoch" or "batch" starts the peak anew at each begin, so that a peak belongs to that epoch, evaluation or batch; None never does.
     log_dir: TensorBoard scalars, one point an epoch and a chosen batch.
     metric: shows the peak in the progress bar and keeps it in Keras' own history, in MiB.
     """
@@ -50,6 +50,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._log_dir, self._writer, self._points = log_dir, None, 0
         self._epoch: Optional[int] = None
         self._first_of_group = 0
+        self._open: List[Dict[str, int]] = []       # for each span that has begun, innermost last: device -> peak before a reset inside it
 
     # --- Keras calls these ---------------------------------------------------------------------------------------------------
 
@@ -59,6 +60,9 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
             self.devices = _devices_of(model)
         for device in self.devices:
             memory_info(device)         # an unknown device fails here, not in the middle of the training
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._open.clear()              # left over from a training that failed
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch + 1
@@ -131,29 +135,34 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
                 self._end(phase, self._first_of_group, logs)
             else:
                 del self.rows[-len(self.devices):]
+                self._open.pop()
         if self._metric and logs is not None:
-            self._show(logs)
+            self._show(logs, [memory_info(device).peak for device in self.devices])
 
     def _begin(self, phase: str, batch: Optional[int]) -> None:
-        if self._reset == ("epoch" if batch is None else "batch"):
+        if self._reset == "batch" or (self._reset == "epoch" and batch is None):
+            peaks = {device: memory_info(device).peak for device in self.devices}
+            for span in self._open:                 # they go on: their peak is not only what comes after this reset
+                span.update({device: max(span.get(device, 0), peak) for device, peak in peaks.items()})
             for device in self.devices:
                 reset_peak(device)
-        self._read(phase, batch, "begin")
+        self._open.append({})
+        self._read(phase, batch, "begin", {})
 
     def _end(self, phase: str, batch: Optional[int], logs: Any) -> None:
-        self._read(phase, batch, "end")
+        self._read(phase, batch, "end", self._open.pop() if self._open else {})
         if self._metric and logs is not None:
-            self._show(logs)
+            self._show(logs, [row.peak for row in self.rows[-len(self.devices):]])
         if self._log_dir is not None:
             self._to_tensorboard(phase)
 
-    def _read(self, phase: str, batch: Optional[int], at: str) -> None:
+    def _read(self, phase: str, batch: Optional[int], at: str, before: Mapping[str, int]) -> None:
         for device in self.devices:
             info = memory_info(device)
-            self.rows.append(Row(phase, self._epoch, batch, at, device, info.current, info.peak))
+            self.rows.append(Row(phase, self._epoch, batch, at, device, info.current, max(info.peak, before.get(device, 0))))
 
-    def _show(self, logs: Any) -> None:
-        logs["peak_mib"] = max(memory_info(device).peak for device in self.devices) / _MIB
+    def _show(self, logs: Any, peaks: Sequence[int]) -> None:
+        logs["peak_mib"] = max(peaks) / _MIB
 
     def _to_tensorboard(self, phase: str) -> None:
         from . import tensorboard

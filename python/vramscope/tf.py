@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from . import _units as units
 from . import tensorboard
-from ._memory import MemoryInfo, memory_info, parse_device
+from ._memory import MemoryInfo, memory_info, parse_device, reset_recorder
 from ._tensorflow import ops
 
 __all__ = ["bytes_in_use", "bytes_limit", "default_device", "get_memory_info", "max_bytes_in_use", "memory_logger", "reset_memory_stats"]
@@ -39,6 +39,7 @@ def get_memory_info(device: str = "GPU:0") -> Dict[str, int]:
 def reset_memory_stats(device: str = "GPU:0") -> None:
     """The peak starts again from the current value, as `tf.config.experimental.reset_memory_stats` does."""
     tf.config.experimental.reset_memory_stats(device)
+    reset_recorder(device)
 
 
 def _refuse_xla(name: str) -> None:
@@ -81,6 +82,7 @@ class memory_logger:
         if not every > 0:
             raise ValueError(f"every={every!r}: seconds between two values, more than 0")
         self.device = device or default_device()
+        memory_info(self.device)        # an unknown device fails here, before a file is made
         self.entries = 0
         self._every = every
         self._write, self._close = _sink(to)
@@ -97,7 +99,7 @@ class memory_logger:
 
     def __enter__(self) -> "memory_logger":
         if self._thread is not None:
-            raise RuntimeError("this memory_logger is running already")
+            raise RuntimeError("this memory_logger was used already; make another one")
         self.log()
         self._thread = threading.Thread(target=self._run, name="vramscope-logger", daemon=True)
         self._thread.start()

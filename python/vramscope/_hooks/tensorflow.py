@@ -5,6 +5,7 @@ import os
 from types import ModuleType
 from typing import Any, Callable
 
+from .. import _memory
 from . import emit, tf_data, tf_functions, tf_graph, tf_tapes, tf_variables
 from .wrapping import wrap
 
@@ -14,6 +15,7 @@ def install(tf: ModuleType) -> None:
     for part in (tf_graph, tf_functions, tf_tapes, tf_variables, tf_data):
         part.install(tf)
     _watch_saving(tf)
+    _watch_resets(tf)
 
 
 def _settings(tf: ModuleType) -> None:
@@ -40,6 +42,17 @@ def _gpu_options(tf: ModuleType) -> dict:
             if virtual.memory_limit:
                 options[f"memory_limit_mib.{index}"] = virtual.memory_limit
     return options
+
+
+def _watch_resets(tf: ModuleType) -> None:
+    """Where the program resets TensorFlow's peak, `vramscope.memory_info` goes on to say the same."""
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reset_memory_stats(device: Any) -> None:
+            original(device)
+            emit.quietly(lambda: _memory.reset_recorder(device))
+        return reset_memory_stats
+
+    wrap(tf.config.experimental, "reset_memory_stats", make)
 
 
 def _watch_saving(tf: ModuleType) -> None:

@@ -17,11 +17,13 @@ class _TensorFlowSource(Source):
 
     def _allocator(self, device: Device) -> Optional[int]:
         """Address of the device's allocator; None if TensorFlow has no such device."""
+        return ops.allocator(str(device)) if self.has(device) else None
+
+    def has(self, device: Device) -> bool:
         tf = sys.modules["tensorflow"]
         if not hasattr(tf, "config"):      # half imported
-            return None
-        known = any(d.name.endswith(f":{device}") for d in tf.config.list_logical_devices(device.kind))
-        return ops.allocator(str(device)) if known else None
+            return False
+        return any(d.name.endswith(f":{device}") for d in tf.config.list_logical_devices(device.kind))
 
     def reader(self, device: Device) -> Optional[Callable[[], Counters]]:
         allocator = self._allocator(device)
