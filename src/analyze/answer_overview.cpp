@@ -79,7 +79,8 @@ std::string sentence_of(const Engine::State& s) {
     std::int64_t step = s.step_number(p.peak_at);
     std::string when =
         step > 0 ? fmt::format(" in step {}", step) : fmt::format(" at {}", support::format_duration(s.store.time_of(p.peak_at)));
-    std::string what = autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak ? "autotuning" : "reached";
+    const bool tuning = p.device >= 0 && autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak;
+    const char* what = tuning ? "autotuning" : "reached";
     return fmt::format("{} needs {}{} on {}. The {} peak was {}{}{}.", who, at_least, format_size(p.steady_peak), p.name,
                        format_size(p.peak), what, when, pool);
   }

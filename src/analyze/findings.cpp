@@ -114,7 +114,7 @@ class Finder {
     Bytes scratch = autotune_share(s_.store, pools_, place_.peak_at), above = place_.peak - place_.steady_peak;
     std::int64_t step = s_.step_number(place_.peak_at);
     std::string when = step > 0 ? fmt::format("in step {}", step) : "before the first step";
-    if (scratch * 3 > above)
+    if (place_.device >= 0 && scratch * 3 > above)  // on the host no library tries algorithms
       add({"peak-is-autotuning",
            fmt::format("The peak is autotuning, not the model: {} {}, {} in every later step.", format_size(place_.peak), when,
                        format_size(place_.steady_peak)),

@@ -11,6 +11,9 @@
 
 namespace vramscope::cli {
 
+// Where it is set, TensorFlow keeps a pool on the host, of the same kind as on a GPU.
+inline constexpr const char* kHostPoolVariable = "TF_CPU_ALLOCATOR_USE_BFC";
+
 struct RecordingOptions {
   std::string output;  // empty: vramscope-runs/<time>-<name>
   std::string stacks = "python";

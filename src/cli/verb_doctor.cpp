@@ -79,9 +79,6 @@ Finding check_tensorflow(const FrameworkFound& found, const std::set<std::string
   return finding;
 }
 
-// TensorFlow then keeps a pool on the host, of the same kind as on a GPU.
-constexpr const char* kHostPoolVariable = "TF_CPU_ALLOCATOR_USE_BFC";
-
 Finding check_torch(const FrameworkFound& found, const std::set<std::string>& ours) {
   Finding finding{"PyTorch", State::problem, found.version, "", {}};
   const auto exports = elf_exports(found.folder / "lib/libc10.so");

@@ -173,7 +173,7 @@ class PeakVerb final : public VerbBody {
       analyze::LiveRequest request;
       request.place = place_index;
       auto then = engine.live(request);
-      bool scratch = then && !then->groups.empty() && then->groups[0].keys[0] == "temporaries";
+      bool scratch = place.device >= 0 && then && !then->groups.empty() && then->groups[0].keys[0] == "temporaries";
       std::string when = then && then->step > 0 ? fmt::format("in step {}", then->step) : "before the first step";
       if (peak)
         out += fmt::format("; the {} peak was {} {}", support::format_size(place.peak), scratch ? "autotuning" : "reached", when);

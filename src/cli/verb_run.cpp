@@ -163,9 +163,9 @@ class RunVerb final : public VerbBody {
   }
 
   // The usual reason why a training shows nothing.
-  static std::string_view host_pool_hint() {
-    if (std::getenv("TF_CPU_ALLOCATOR_USE_BFC") != nullptr) return "";
-    return " TensorFlow without a GPU is recorded with TF_CPU_ALLOCATOR_USE_BFC=1.";
+  static std::string host_pool_hint() {
+    if (std::getenv(kHostPoolVariable) != nullptr) return "";
+    return fmt::format(" TensorFlow without a GPU is recorded with {}=1.", kHostPoolVariable);
   }
 
   RecordingOptions options_;

@@ -70,6 +70,18 @@ TEST_F(FindingsTest, Autotuning) {
   EXPECT_EQ(finding("peak-is-autotuning").at_stake, truth.peak - truth.steady_peak);
 }
 
+TEST_F(FindingsTest, OnTheHostTheStartIsNoAutotuning) {
+  Training t;
+  t.autotune_bytes = 64 * kMiB;
+  t.maker.memory = trace::Memory::host;
+  Truth truth = train(t);
+  EXPECT_EQ(finding("peak-is-start").at_stake, truth.peak - truth.steady_peak);
+  OpenOptions options;
+  options.keep_index = false;
+  std::string sentence = Engine::open(path_, options).value().overview().sentence;
+  EXPECT_EQ(sentence.find("autotuning"), std::string::npos) << sentence;
+}
+
 TEST_F(FindingsTest, Leak) {
   Training t;
   t.leak_bytes = 64u << 10;

@@ -16,9 +16,9 @@ Result<Maker> Maker::create(const std::filesystem::path& path, const Options& op
     pool.base += static_cast<std::uint64_t>(d) << 40;
     trace::Pool row;
     row.name = out.writer_.string("GPU_" + std::to_string(d) + "_bfc");
-    row.device = d;
+    row.device = options.memory == trace::Memory::host ? -1 : d;
     row.level = trace::Level::tensor;
-    row.memory = trace::Memory::device;
+    row.memory = options.memory;
     row.framework = trace::Framework::tensorflow;
     out.pools_.push_back({Bfc(pool), out.writer_.pool(row)});
   }

@@ -35,6 +35,7 @@ class Maker {
  public:
   struct Options {
     int devices = 1;
+    trace::Memory memory = trace::Memory::device;
     Bfc::Options pool;
     std::uint64_t us_per_event = 3;
   };
