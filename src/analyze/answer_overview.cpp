@@ -6,6 +6,7 @@
 #include "analyze/autotune.h"
 #include "analyze/facts.h"
 #include "analyze/state.h"
+#include "analyze/step_measure.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -79,7 +80,10 @@ std::string sentence_of(const Engine::State& s) {
     std::int64_t step = s.step_number(p.peak_at);
     std::string when =
         step > 0 ? fmt::format(" in step {}", step) : fmt::format(" at {}", support::format_duration(s.store.time_of(p.peak_at)));
-    const bool tuning = p.device >= 0 && autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak;
+    const bool evaluation = in_evaluation(s.store, p.peak_at);
+    if (evaluation) when = " in an evaluation";
+    const bool tuning =
+        !evaluation && p.device >= 0 && autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak;
     const char* what = tuning ? "autotuning" : "reached";
     return fmt::format("{} needs {}{} on {}. The {} peak was {}{}{}.", who, at_least, format_size(p.steady_peak), p.name,
                        format_size(p.peak), what, when, pool);

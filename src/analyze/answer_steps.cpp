@@ -42,7 +42,7 @@ std::string sentence_of(const Steps& out) {
   std::int64_t first = 0, last = 0, fewest = 1, most = 1;  // batches of a step
   for (std::uint64_t i = 0; i < out.steps.size(); ++i) {
     const Step& s = out.steps[i];
-    if (s.kind != out.steps[out.steady_first].kind) continue;
+    if (s.kind != out.steps[out.steady_first].kind || i > out.steady_last) continue;
     if (i < out.steady_first) {
       first_peak = std::max(first_peak, s.peak);
       continue;
@@ -105,6 +105,7 @@ Result<Steps> Engine::steps(int place, std::string_view where) const {
     step.begin_us = row.begin_us;
     step.end_us = row.end_us;
     step.warmup = out.has_steady && i < state_->steady.first && row.kind == store.steps[state_->steady.first].kind;
+    if (row.open == kCutShort) step.outlier = true, step.why = "The recording ended in it";
     step.peak = m.peak;
     step.peak_at = m.peak_at;
     step.before = m.before;

@@ -293,6 +293,11 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
           category = lives_on ? trace::Category::activation : trace::Category::temporary;
         }
       }
+      // PyTorch: what runs without gradients between the steps keeps nothing for them.
+      if (known == Known::unknown && s == steps.size() && stage == Stage::evaluate && columns.death[i] != kNone32) {
+        known = Known::inferred;
+        category = trace::Category::temporary;
+      }
       const bool stays = columns.death[i] == kNone32 || columns.death[i] >= last_step_end;
       if (stays && layer != 0 && is_blas_workspace(draft, kind)) {
         category = trace::Category::workspace;

@@ -29,10 +29,13 @@ bool is_library(std::string_view file) {
          file.starts_with('<') || !file.ends_with(".py");
 }
 
-// The innermost frame that the user wrote; the innermost of all where there is none.
+// Code without a file that somebody typed (python -c, a prompt), or that was made at run time.
+bool is_typed(std::string_view file) { return file == "<stdin>" || file == "<string>" || file.starts_with("<ipython-input"); }
+
+// The innermost frame that the user wrote, in a file if there is one; the innermost of all where there is none.
 std::string line_of_stack(const trace::Dictionaries& words, std::size_t stack) {
   if (stack == 0 || stack >= words.stacks.size()) return {};
-  std::string any;
+  std::string any, typed;
   for (trace::FrameId id : words.stacks[stack].frames) {
     auto i = static_cast<std::size_t>(id);
     if (i >= words.frames.size()) continue;
@@ -40,9 +43,10 @@ std::string line_of_stack(const trace::Dictionaries& words, std::size_t stack) {
     std::string_view file = word(words, frame.file);
     if (file.empty() || frame.line == 0) continue;
     if (!is_library(file)) return short_line(file, frame.line);
+    if (typed.empty() && is_typed(file)) typed = short_line(file, frame.line);
     if (any.empty()) any = short_line(file, frame.line);
   }
-  return any;
+  return typed.empty() ? any : typed;
 }
 
 // "StatefulPartitionedCall/sequential/dense/MatMul" is told as "sequential/dense/MatMul".

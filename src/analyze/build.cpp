@@ -48,7 +48,7 @@ class Build {
     std::vector<StepMeasure> measures = measure_steps(draft, grouper, pyramid, threads_);
     Steady steady = steady_state(draft, measures);
     region_use_ = region_use(draft, threads_);
-    std::vector<PlacePeak> peaks = measure_places(draft, places, steady.from, steady.to, threads_);
+    std::vector<PlacePeak> peaks = measure_places(draft, places, steady.training, threads_);
     tables_.counts.main_place = static_cast<std::uint64_t>(main) + 1;
     tables_.counts.tags_unmatched = told.unmatched;
     return write_rest(pyramid, measures, peaks, told.tagged);

@@ -57,7 +57,9 @@ class Checker {
     const Pyramid& pyramid = (*view)->pyramid;
     place.peak = pyramid.peak_between(store, *(*view)->grouper, 0, store.events()).high;
     place.end = engine.state().live_at(**view, store.events());
-    if (steady.has) place.steady_peak = pyramid.peak_between(store, *(*view)->grouper, steady.from, steady.to).high;
+    if (steady.has) place.steady_peak = 0;
+    for (const Stretch& part : steady.training)
+      place.steady_peak = std::max(place.steady_peak, pyramid.peak_between(store, *(*view)->grouper, part.from, part.to).high);
     return place;
   }
   // "; there are a, b, c"

@@ -14,6 +14,7 @@
 #include "analyze/lifetime.h"
 #include "analyze/recent.h"
 #include "analyze/state.h"
+#include "analyze/step_measure.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -112,6 +113,12 @@ class Finder {
     if (!place_.steady) return;
     if (place_.peak <= place_.steady_peak + place_.steady_peak / 50) return fine("The peak is in the steady steps");
     Bytes scratch = autotune_share(s_.store, pools_, place_.peak_at), above = place_.peak - place_.steady_peak;
+    if (in_evaluation(s_.store, place_.peak_at))
+      return add({"peak-is-evaluation",
+                  fmt::format("The peak is an evaluation, not the training: {}, {} in the steady steps.",
+                              format_size(place_.peak), format_size(place_.steady_peak)),
+                  "The model runs there on more at once than in training.", "Evaluate with smaller batches.", above, "peak",
+                  "peak", "phase:evaluate"});
     std::int64_t step = s_.step_number(place_.peak_at);
     std::string when = step > 0 ? fmt::format("in step {}", step) : "before the first step";
     if (place_.device >= 0 && scratch * 3 > above)  // on the host no library tries algorithms

@@ -122,8 +122,10 @@ OpMeaning torch_meaning(std::string_view op, std::string_view phase) {
   // Data parallel training keeps what travels between ranks in buffers of its own.
   if (what == "DDP buckets" || what == "FSDP reduce-scatter") out.category = Category::gradient;
   if (what == "FSDP all-gather") out.category = Category::parameter;
+  if (what == "DDP inputs") out.category = Category::input;
   if (out.layer.empty()) {  // outside of all layers: what the program was at
-    if (what == "DDP buckets") out.layer = "(DDP)";
+    if (what == "DDP buckets" || what == "DDP broadcast") out.layer = "(DDP)";
+    if (what == "DDP inputs") out.layer = "(input)";
     if (what.starts_with("FSDP")) out.layer = "(FSDP)";
     if (out.layer.empty() && out.stage == Stage::input) out.layer = "(input)";
     if (out.layer.empty() && out.stage == Stage::optimizer) out.layer = "(optimizer)";

@@ -68,7 +68,7 @@ int main_place(const Store& store, const std::vector<Place>& places) {
   return best;
 }
 
-std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Place>& places, Moment steady_from, Moment steady_to,
+std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Place>& places, std::span<const Stretch> steady,
                                       unsigned threads) {
   std::vector<std::uint8_t> place_of_kind(store.kinds.size(), kOut);
   for (std::size_t k = 0; k < store.kinds.size(); ++k)
@@ -88,9 +88,11 @@ std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Plac
     for_each_live(store, from, [&](std::uint32_t alloc) {
       if (std::uint8_t p = place_of(alloc); p != kOut) now[p] += store.kind_of(alloc).granted;
     });
+    std::size_t part = 0;  // the first of steady training that is not behind us
     auto see = [&](std::uint8_t p, Moment at) {
       if (now[p] > mine[p].peak) mine[p].peak = now[p], mine[p].peak_at = at;
-      if (at >= steady_from && at <= steady_to && now[p] > mine[p].steady_peak)
+      while (part < steady.size() && steady[part].to < at) ++part;
+      if (part < steady.size() && at >= steady[part].from && now[p] > mine[p].steady_peak)
         mine[p].steady_peak = now[p], mine[p].steady_peak_at = at;
     };
     for (std::uint64_t pos = from; pos < to; ++pos) {
@@ -118,14 +120,16 @@ std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Plac
       out[p].allocs += m.allocs;
     }
   // What was live when the steady state began may be its highest point.
+  if (steady.empty()) return out;
+  const Moment start = steady.front().from;
   std::vector<Bytes> at_start(places.size(), 0);
-  if (steady_to > steady_from)
-    for_each_live(store, steady_from, [&](std::uint32_t alloc) {
+  if (steady.back().to > start)
+    for_each_live(store, start, [&](std::uint32_t alloc) {
       std::uint8_t p = store.kind[alloc] < place_of_kind.size() ? place_of_kind[store.kind[alloc]] : kOut;
       if (p != kOut) at_start[p] += store.kind_of(alloc).granted;
     });
   for (std::size_t p = 0; p < places.size(); ++p)
-    if (at_start[p] > out[p].steady_peak) out[p].steady_peak = at_start[p], out[p].steady_peak_at = steady_from;
+    if (at_start[p] > out[p].steady_peak) out[p].steady_peak = at_start[p], out[p].steady_peak_at = start;
   return out;
 }
 

@@ -1,10 +1,12 @@
 // Which pools may be added up, and the highest live total of each such place.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analyze/answers.h"
 #include "analyze/grouper.h"
+#include "analyze/step_measure.h"
 #include "analyze/store.h"
 
 namespace vramscope::analyze {
@@ -20,7 +22,7 @@ struct PlacePeak {
   Moment peak_at = 0, steady_peak_at = 0;
   std::uint64_t allocs = 0;
 };
-std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Place>& places, Moment steady_from, Moment steady_to,
+std::vector<PlacePeak> measure_places(const Store& store, const std::vector<Place>& places, std::span<const Stretch> steady,
                                       unsigned threads);
 
 }  // namespace vramscope::analyze

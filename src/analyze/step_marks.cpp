@@ -60,9 +60,14 @@ std::string_view step_kind(const trace::Dictionaries& words, const trace::Mark& 
 class StepMarks {
  public:
   StepMarks(const Tables& tables, const trace::Dictionaries& words) : words_(words) {
+    torch_ = std::ranges::any_of(words.pools, [](const auto& pool) { return pool.framework == trace::Framework::pytorch; });
+    for (const auto& oom : tables.ooms) last_work_ = std::max(last_work_, oom.pos + 1);
     for (const MarkAt& m : tables.marks) {
       bool step = m.row.kind == trace::MarkKind::step;
       any_ = any_ || step || is_first_call(m);
+      const bool phase = m.row.kind == trace::MarkKind::phase && m.row.edge == trace::MarkEdge::begin;
+      if (phase && (text(words, m.row.name) == "forward" || text(words, m.row.name) == "backward"))
+        last_work_ = std::max(last_work_, m.pos + 1);
       bool eagerly = step && m.row.edge == trace::MarkEdge::instant && text(words, m.row.name) == "optimizer";
       applied_ = applied_ || eagerly || (is_first_call(m) && detail(m) != "gradients");
     }
@@ -79,13 +84,18 @@ class StepMarks {
     return m.row.kind == trace::MarkKind::function && m.row.edge == trace::MarkEdge::end && !detail(m).empty();
   }
   bool only_gradients(const MarkAt& end) const { return applied_ && detail(end) == "gradients"; }
+  bool is_again(const MarkAt& begin) const { return detail(begin) == "again"; }
+  // PyTorch: a step begins with the first allocation after the last one, and that may be what the program does when it has
+  // trained.
+  bool is_idle_since(std::uint64_t begin) const { return torch_ && begin >= last_work_; }
   bool loops(const MarkAt& end) const { return detail(end) == "loop"; }
 
  private:
   std::string_view detail(const MarkAt& m) const { return text(words_, m.row.detail); }
 
   const trace::Dictionaries& words_;
-  bool any_ = false, applied_ = false;
+  bool any_ = false, applied_ = false, torch_ = false;
+  std::uint64_t last_work_ = 0;  // behind the last training that began, or the last request that failed
 };
 
 bool is_tracing(const trace::Dictionaries& words, const trace::Mark& mark) {
@@ -111,6 +121,13 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     std::optional<StepRow> gradients;  // taken since then, and not yet applied
   };
   std::map<std::uint32_t, InThread> threads;
+  // PyTorch: a step begins again behind what ran without gradients since the last one. Where that is seldom it was an evaluation
+  // and no part of a step; where it is the rule (a teacher, frozen layers) it is.
+  struct Earlier {
+    std::uint64_t begin, begin_us;
+  };
+  std::map<std::uint32_t, Earlier> earlier;    // by thread, of its open step
+  std::map<std::size_t, Earlier> begun_again;  // by place in out.steps
   auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us) {
     step.end = pos;
     step.end_us = time_us;
@@ -174,12 +191,19 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       continue;
     }
     if (m.row.edge == trace::MarkEdge::begin) {
+      if (!mine.empty() && step_marks.is_again(m))
+        earlier.try_emplace(m.thread, mine.back().begin, mine.back().begin_us);
+      else
+        earlier.erase(m.thread);
       mine.clear();  // steps do not nest: one that did not end found no more data
       mine.push_back(step);
     } else if (m.row.edge == trace::MarkEdge::end) {
       if (mine.empty()) continue;
       if (step_marks.loops(m)) mine.back().batches = 0;
+      const std::size_t known = out.steps.size();
       finish_function(mine.back(), m);
+      if (auto found = earlier.find(m.thread); found != earlier.end() && out.steps.size() > known)
+        begun_again.emplace(out.steps.size() - 1, found->second);
       mine.pop_back();
       if (m.row.kind == trace::MarkKind::batch) end_batch(m);
     } else {                                               // instants: a step lasts until the next one
@@ -199,13 +223,16 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     step.epoch = epoch;
     step.begin = last_instant->pos;
     step.begin_us = last_instant->time_us;
-    step.open = 1;
+    step.open = kLastOne;
     finish(step, events, end_us);
   }
   // The step in which the recording ended is kept: an OOM often lies in it.
+  if (begun_again.size() * 2 > out.steps.size())
+    for (auto [i, from] : begun_again) out.steps[i].begin = from.begin, out.steps[i].begin_us = from.begin_us;
   for (auto& [thread, steps] : open)
     for (StepRow& step : steps) {
-      step.open = 1;
+      if (step_marks.is_idle_since(step.begin)) continue;
+      step.open = kCutShort;
       finish(step, events, end_us);
     }
   std::ranges::sort(out.steps, {}, &StepRow::begin);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/op_names.h"
 #include "analyze/parallel.h"
 
 namespace vramscope::analyze {
@@ -39,11 +40,51 @@ std::vector<StepMeasure> measure_steps(const Store& store, const Grouper& groupe
   return out;
 }
 
+namespace {
+
+// Where evaluations begin, as the program's phases tell.
+std::vector<Moment> evaluations(const Store& store) {
+  std::vector<Moment> out;
+  for (const auto& m : store.marks)
+    if (m.row.kind == trace::MarkKind::phase && m.row.edge == trace::MarkEdge::begin &&
+        stage_from(store.text(m.row.name)) == Stage::evaluate)
+      out.push_back(m.pos);
+  return out;
+}
+
+// Steady training without what lies between two steps where the program evaluates there.
+std::vector<Stretch> training_of(const Store& store, std::span<const std::size_t> steady) {
+  const std::vector<Moment> evaluated = evaluations(store);
+  auto evaluates = [&](std::size_t step, std::size_t next) {
+    auto first = std::ranges::lower_bound(evaluated, store.steps[step].end);
+    return next > step + 1 || (first != evaluated.end() && *first < store.steps[next].begin);
+  };
+  std::vector<Stretch> out;
+  Moment from = store.steps[steady.front()].begin;
+  for (std::size_t k = 0; k + 1 < steady.size(); ++k) {
+    if (!evaluates(steady[k], steady[k + 1])) continue;
+    out.push_back({from, store.steps[steady[k]].end});
+    from = store.steps[steady[k + 1]].begin;
+  }
+  out.push_back({from, store.steps[steady.back()].end});
+  return out;
+}
+
+}  // namespace
+
+bool in_evaluation(const Store& store, Moment at) {
+  const Moment pos = at == 0 ? 0 : at - 1;
+  for (const StepRow& step : store.steps)
+    if (step.begin <= pos && pos < step.end) return store.name(step.kind) == "evaluate";
+  std::uint32_t ref = pos < store.events() ? store.ref[pos] : kNone32;
+  return ref != kNone32 && store.note_of(ref >> 1).stage() == Stage::evaluate;
+}
+
 Steady steady_state(const Store& store, std::span<const StepMeasure> measures) {
   Steady out;
   std::vector<std::size_t> train;
   for (std::size_t i = 0; i < measures.size() && i < store.steps.size(); ++i)
-    if (store.name(store.steps[i].kind) == "train") train.push_back(i);
+    if (store.name(store.steps[i].kind) == "train" && store.steps[i].open != kCutShort) train.push_back(i);
   if (train.empty())  // no training: whatever kind is most common
     for (std::size_t i = 0; i < measures.size(); ++i) train.push_back(i);
   if (train.size() < 2) return out;
@@ -71,7 +112,8 @@ Steady steady_state(const Store& store, std::span<const StepMeasure> measures) {
       break;
     ++first;
   }
-  out = {true, train[first], train[n - 1], store.steps[train[first]].begin, store.steps[train[n - 1]].end};
+  out = {true, train[first], train[n - 1], store.steps[train[first]].begin, store.steps[train[n - 1]].end, {}};
+  out.training = training_of(store, std::span(train).subspan(first));
   return out;
 }
 

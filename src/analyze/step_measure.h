@@ -20,13 +20,21 @@ struct StepMeasure {
 
 std::vector<StepMeasure> measure_steps(const Store& store, const Grouper& grouper, const Pyramid& pyramid, unsigned threads);
 
+struct Stretch {
+  Moment from = 0, to = 0;
+};
+
 // Training steps from `first` to `last` (indices into store.steps) behave alike; warm-up came before. `has` is false with fewer
 // than two training steps.
 struct Steady {
   bool has = false;
   std::size_t first = 0, last = 0;
   Moment from = 0, to = 0;
+  std::vector<Stretch> training;  // from..to without the evaluations between the steps
 };
 Steady steady_state(const Store& store, std::span<const StepMeasure> measures);
+
+// The program evaluated a model then.
+bool in_evaluation(const Store& store, Moment at);
 
 }  // namespace vramscope::analyze

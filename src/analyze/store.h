@@ -81,13 +81,16 @@ struct Stamped {
   Row row;
 };
 
+// StepRow::open: nothing told its end, so it runs to the end of the recording, with what the program frees at exit.
+inline constexpr std::uint32_t kCutShort = 1;  // it began, and did not end
+inline constexpr std::uint32_t kLastOne = 2;   // of steps that last until the next one begins
 struct StepRow {
   std::int64_t number = 0, epoch = 0;
   std::uint64_t begin = 0, end = 0;  // moments
   std::uint64_t begin_us = 0, end_us = 0;
   std::uint32_t kind = 0;      // names()
   std::uint32_t batches = 1;   // that one step runs (steps_per_execution); 0: several, nobody told how many
-  std::uint32_t open = 0;      // nothing told its end: it runs to the end of the recording, with what the program frees at exit
+  std::uint32_t open = 0;      // kCutShort, kLastOne
   std::uint32_t retraced = 0;  // a function was traced or compiled in it
 };
 

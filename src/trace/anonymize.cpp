@@ -55,7 +55,7 @@ constexpr std::string_view kOwners[] = {"NCCL",    "cuBLAS",  "cuDNN",        "c
 constexpr std::string_view kMarkWords[] = {"train",   "fit",      "epoch",     "step",      "batch", "evaluate", "validate",
                                            "test",    "predict",  "import",    "build",     "trace", "compile",  "autotune",
                                            "input",   "forward",  "backward",  "optimizer", "save",  "load",     "other",
-                                           "retrace", "gradient", "gradients", "loop"};
+                                           "retrace", "gradient", "gradients", "loop",      "again"};
 
 bool begins_with_any(std::string_view text, std::span<const std::string_view> starts) {
   return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });

@@ -170,6 +170,39 @@ TEST_F(ToldSteps, AnExecutionRunsAsManyBatchesAsItsNumbersSay) {
   EXPECT_NE(told.sentence.find("each runs 3 to 8 batches"), std::string::npos) << told.sentence;
 }
 
+// PyTorch: a step begins again behind what ran without gradients. Each mark comes with one allocation.
+TEST_F(ToldSteps, WhatRunsSeldomBetweenStepsIsNoPartOfThem) {
+  for (int i = 0; i < 10; ++i) {
+    mark(Kind::step, Edge::begin, "train", i);
+    if (i == 5) mark(Kind::step, Edge::begin, "train", i, "again");
+    mark(Kind::step, Edge::end, "train", i);
+  }
+  Steps told = steps();
+  ASSERT_EQ(told.steps.size(), 10u);
+  for (const Step& s : told.steps) EXPECT_EQ(s.allocs, 1u) << s.number;
+}
+
+TEST_F(ToldSteps, WhatRunsInMostStepsIsPartOfThem) {
+  for (int i = 0; i < 10; ++i) {
+    mark(Kind::step, Edge::begin, "train", i);
+    if (i != 5) mark(Kind::step, Edge::begin, "train", i, "again");
+    mark(Kind::step, Edge::end, "train", i);
+  }
+  Steps told = steps();
+  ASSERT_EQ(told.steps.size(), 10u);
+  for (const Step& s : told.steps) EXPECT_EQ(s.allocs, s.number == 6 ? 1u : 2u) << s.number;
+}
+
+TEST_F(ToldSteps, AnUnfinishedStepIsNotSteady) {
+  for (int i = 0; i < 5; ++i) call(Kind::step, "train");
+  mark(Kind::step, Edge::begin, "train");
+  Steps told = steps();
+  ASSERT_EQ(told.steps.size(), 6u);
+  EXPECT_TRUE(told.steps.back().outlier);
+  EXPECT_EQ(told.steady_last, 4u);
+  EXPECT_NE(told.sentence.find("Steps 2 to 5 are alike"), std::string::npos) << told.sentence;
+}
+
 TEST_F(ToldSteps, ALoopOfTheGraphIsNotCalledOneUpdate) {
   call(Kind::function, "epoch", "loop");
   for (int i = 0; i < 4; ++i) call(Kind::step, "epoch", "loop");

@@ -89,6 +89,10 @@ def test_an_unknown_rank_is_refused(vramscope, run, folder):
 def test_buffers_of_ddp_and_fsdp_are_named(vramscope, folder):
     text = subprocess.check_output([vramscope, "dump", "--jsonl", "--no-stacks", folder, "--rank", "0"], text=True)
     allocs = [event for event in map(json.loads, text.splitlines()) if event["event"] == "alloc"]
-    assert any(event["op"] == "DDP buckets" for event in allocs)
+    buckets = [event for event in allocs if event["op"] == "DDP buckets"]
+    # One bucket holds all gradients. It is made with the model, and again before the second forward pass, in the order in which
+    # gradients came.
+    whole = [event["region"] for event in buckets if event["requested"] == 257 * 256 * 4]
+    assert whole.count("forward") == 1 and len(whole) >= 2, buckets
     gathered = {(event["op"].rpartition("/")[2], event["region"]) for event in allocs if "FSDP " in event["op"]}
     assert {("FSDP all-gather", "forward"), ("FSDP all-gather", "backward"), ("FSDP reduce-scatter", "backward")} <= gathered

@@ -2,6 +2,7 @@
 import collections
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,39 @@ def test_steps_and_phases(record):
     assert inside[:8] == ["forward", "backward", "input", "forward", "backward", "input", "forward", "backward"]
     regions = {e["region"] for e in events if e["event"] == "alloc"}
     assert {"input", "forward", "backward"} <= regions
+
+
+def answer(vramscope, verb, recording, *options):
+    return json.loads(subprocess.check_output([vramscope, verb, recording.folder, "--json", *options], text=True))
+
+
+def test_an_evaluation_is_no_training_step(vramscope, record):
+    recording = record("evaluation", "between")
+    steps = answer(vramscope, "steps", recording)["steps"]["steps"]
+    assert [step["kind"] for step in steps] == ["train"] * recording.said["steps"]
+    assert len({step["peak"] for step in steps[1:]}) == 1, "the steps behind an evaluation need what the others need"
+    overview = answer(vramscope, "summary", recording)
+    text = json.dumps(overview)
+    assert "peak-is-evaluation" in text and "in an evaluation" in text, text
+    at_peak = answer(vramscope, "peak", recording, "--by", "category")["total"]
+    assert at_peak == steps[-1]["peak"] < answer(vramscope, "peak", recording, "--by", "category", "--phase", "all")["total"]
+
+
+def test_a_model_without_gradients_in_each_step_is_part_of_it(vramscope, record):
+    steps = answer(vramscope, "steps", record("evaluation", "teacher"))["steps"]["steps"]
+    assert [step["kind"] for step in steps] == ["train"] * 10
+    events = record("evaluation", "teacher").events()
+    marks = [e for e in events if e["event"] == "mark" and e["kind"] in ("step", "phase") and e["edge"] == "begin"]
+    first = [(e["kind"], e["name"]) for e in marks if e["event"] == "mark"]
+    assert first.count(("phase", "evaluate")) >= 10
+    # The teacher's blocks lie inside the steps: each step allocates for both models.
+    assert min(step["allocated"] for step in steps) > 1.5 * max(
+        step["allocated"] for step in answer(vramscope, "steps", record("evaluation", "between"))["steps"]["steps"][1:])
+
+
+def test_a_program_that_only_infers_has_no_steps(vramscope, record):
+    steps = answer(vramscope, "steps", record("inference"))
+    assert steps["steps"]["steps"] == []
 
 
 @pytest.mark.parametrize("kind", ["reentrant", "other"])

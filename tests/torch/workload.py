@@ -207,6 +207,35 @@ def case_gan():
     return {}
 
 
+def case_evaluation(kind):
+    """Ten training steps. "between": evaluations on larger batches after each five, and a checkpoint. "teacher": another model runs
+    without gradients in each step."""
+    net, teacher = Net(), Net(width=64)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(2):
+        for _ in range(5):
+            x = torch.randint(0, 100, (8, 16))
+            target = 0.0
+            if kind == "teacher":
+                with torch.no_grad():
+                    target = teacher(x)
+            ((net(x) - target) ** 2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            for _ in range(3):
+                net(torch.randint(0, 100, (256, 16))).mean()
+    return {"steps": 10, "at_end": [epoch]}
+
+
+def case_inference():
+    net = Net().eval()
+    with torch.inference_mode():
+        for _ in range(6):
+            net(torch.randint(0, 100, (8, 16)))
+    return {}
+
+
 if __name__ == "__main__":
     said = globals()["case_" + sys.argv[1]](*sys.argv[2:])
     print(json.dumps(said))

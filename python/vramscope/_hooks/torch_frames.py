@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from .. import _recorder
 
 LAYER_CALL, PHASE, RECOMPUTE, OP = range(1, 5)
-INPUT, FORWARD, BACKWARD, OPTIMIZER, SAVE, COMPILE = range(1, 7)
+INPUT, FORWARD, BACKWARD, OPTIMIZER, SAVE, COMPILE, CHECKPOINTED = range(1, 8)
 
 _kept: List[CodeType] = []      # their addresses are known to the recorder: they must not be freed
 
@@ -76,6 +76,7 @@ _FUNCTIONS: Tuple[Tuple[str, int, int, str], ...] = (
     ("utils.data._utils.pin_memory.pin_memory", PHASE, INPUT, ""),
     ("utils.data._utils.collate.default_collate", PHASE, INPUT, ""),
     ("serialization.save", PHASE, SAVE, ""),
+    ("utils.checkpoint.CheckpointFunction.forward", PHASE, CHECKPOINTED, ""),
     ("utils.checkpoint.CheckpointFunction.backward", RECOMPUTE, 0, "recomputation"),
 )
 _INNER: Tuple[Tuple[str, str, int, int, str], ...] = (
@@ -102,8 +103,13 @@ def watch_compile(convert_frame: Any) -> None:
 
 
 def watch_ddp(distributed: Any) -> None:
-    """torch.nn.parallel.distributed: the buckets are made when a model is wrapped, and once more after the first step."""
+    """torch.nn.parallel.distributed: the buckets are made when a model is wrapped, and once more before the second forward pass."""
     watch(code_of(_find(distributed, "DistributedDataParallel.__init__")), OP, 0, "DDP buckets")
+    watch(code_of(_find(distributed, "DistributedDataParallel._pre_forward")), OP, 0, "DDP buckets")
+    # What else happens in there, and is none.
+    watch(code_of(_find(distributed, "DistributedDataParallel._sync_buffers")), OP, 0, "DDP broadcast")
+    for name in ("_to_kwargs", "_cast_forward_inputs"):
+        watch(code_of(_find(distributed, name)), OP, 0, "DDP inputs")
 
 
 def watch_fsdp(group: Any) -> None:

@@ -169,7 +169,8 @@ struct Wanted {
 }  // namespace
 
 const char* phase_name(Phase phase) {
-  static constexpr const char* kNames[] = {"", "input", "forward", "backward", "optimizer", "save", "compile"};
+  static constexpr const char* kNames[] = {"",     "input",   "forward", "backward", "optimizer",
+                                           "save", "compile", "forward", "forward",  "evaluate"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Phase::kCount));
   return phase < Phase::kCount ? kNames[static_cast<std::size_t>(phase)] : "";
 }

@@ -15,7 +15,21 @@ namespace vramscope::stacks {
 enum class Mode : std::uint8_t { none, python, native, both };
 
 // What the frames say beside their place in the program. Zero = nothing.
-enum class Phase : std::uint8_t { none = 0, input, forward, backward, optimizer, save, compile, kCount };
+// To everybody but the capture code, `checkpointed` (a forward pass that keeps no graph because it will run again) and `serving`
+// (somebody's plumbing works for a layer, as FSDP does) are forward passes like any other.
+enum class Phase : std::uint8_t {
+  none = 0,
+  input,
+  forward,
+  backward,
+  optimizer,
+  save,
+  compile,
+  checkpointed,
+  serving,
+  evaluate,
+  kCount
+};
 const char* phase_name(Phase phase);
 
 struct Snapshot {

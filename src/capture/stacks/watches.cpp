@@ -134,6 +134,8 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
     case Role::phase:
       // The innermost one counts: Lightning runs forward and backward inside optimizer.step(closure).
       if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = watched->phase;
+      if (!phase_told_ && labels_.phase == Phase::forward && watched->phase == Phase::checkpointed)
+        labels_.phase = watched->phase;
       phase_told_ = true;
       break;
     case Role::recompute:
@@ -141,6 +143,7 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
       if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;
     case Role::op:
+      serving_ = true;
       if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;
     case Role::none:
@@ -150,6 +153,7 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
 
 Labels LabelReader::finish() const {
   Labels labels = labels_;
+  if (serving_ && labels.phase == Phase::forward) labels.phase = Phase::serving;
   if (recompute_) labels.phase = Phase::backward;
   return labels;
 }

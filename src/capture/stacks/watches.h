@@ -61,6 +61,7 @@ class LabelReader {
   Labels labels_;
   bool recompute_ = false;
   bool phase_told_ = false;
+  bool serving_ = false;
 };
 
 }  // namespace vramscope::stacks

@@ -36,6 +36,7 @@ const Library* library() {
 #include "capture/torch/hooks.inc"
 #undef HOOK
     bind(autograd, "_ZN2at15sequence_number4peekEv", g_library.sequence_number);
+    bind(core, "_ZN3c108GradMode10is_enabledEv", g_library.gradients_wanted);
     // libc10 is loaded, and calls, before libtorch_cpu: bound for good once both are there.
     g_state.store(core != nullptr && autograd != nullptr ? 2 : 0, std::memory_order_release);
     return core != nullptr ? &g_library : nullptr;

@@ -10,6 +10,7 @@ struct Library {
 #include "capture/torch/hooks.inc"
 #undef HOOK
   std::uint64_t (*sequence_number)();  // at::sequence_number::peek: number of the next autograd node of this thread; may be NULL
+  bool (*gradients_wanted)();          // c10::GradMode::is_enabled, of this thread; may be NULL
 };
 
 // Found at the first call; NULL while PyTorch is not loaded. Members that this version does not have are NULL.

@@ -16,7 +16,9 @@ std::atomic<std::uint8_t> g_phase{0};
 std::atomic<const void*> g_loop_thread{nullptr};
 constinit thread_local char t_me;
 
-enum StepState : int { kNoSteps = 0, kBetween, kInside };  // kNoSteps: nobody told us about steps
+// kNoSteps: nobody told us about steps. The next three: no training so far since the last step, but (nothing, a batch was
+// fetched, a model ran that keeps nothing for gradients).
+enum StepState : int { kNoSteps = 0, kBetween, kFetched, kEvaluated, kTraining };
 std::atomic<int> g_step_state{kNoSteps};
 std::atomic<std::int64_t> g_step{0};
 
@@ -30,29 +32,54 @@ void enter(Phase phase) {
   record::mark(record::MarkKind::phase, spool::kFlagBegin, stacks::phase_name(phase), -1, nullptr);
 }
 
-void begin_step() {
-  int between = kBetween;
-  if (!g_step_state.compare_exchange_strong(between, kInside, std::memory_order_relaxed)) return;
-  record::mark(record::MarkKind::step, spool::kFlagBegin, "train", g_step.load(std::memory_order_relaxed) + 1, nullptr);
+// Between two training steps a model may run without gradients: an evaluation, or a part of each step (a teacher, frozen layers).
+// Which one is known when it is known how often that happens. So the step begins with the first allocation, and is said to begin
+// again behind what may have been an evaluation.
+void go_on(int state, int next) {
+  if (state == next || !g_step_state.compare_exchange_strong(state, next, std::memory_order_relaxed)) return;
+  const bool again = state == kEvaluated;
+  if (state == kBetween || again)
+    record::mark(record::MarkKind::step, spool::kFlagBegin, "train", g_step.load(std::memory_order_relaxed) + 1,
+                 again ? "again" : nullptr);
+}
+
+Phase before_training(const Library& real, Phase phase, int state) {
+  if (phase == Phase::serving) {  // works without gradients whatever the layer does
+    if (state == kBetween) go_on(state, kFetched);
+    return state == kEvaluated ? Phase::evaluate : Phase::forward;
+  }
+  const bool no_gradients = real.gradients_wanted != nullptr && !real.gradients_wanted();
+  if (no_gradients && (phase == Phase::forward || (phase == Phase::none && state == kEvaluated))) {
+    go_on(state, kEvaluated);
+    return Phase::evaluate;
+  }
+  if (phase == Phase::none && state != kFetched) phase = Phase::input;  // the loop fetches the next batch
+  if (phase == Phase::input) go_on(state, kFetched);
+  if (phase == Phase::forward || phase == Phase::checkpointed) go_on(state, kTraining);
+  return phase;
 }
 
 }  // namespace
 
-Progress follow(const stacks::Snapshot& stack, bool inside_backward) {
+Progress follow(const Library& real, const stacks::Snapshot& stack, bool inside_backward) {
   if (inside_backward) {
     enter(Phase::backward);
+    if (int fetched = kFetched; g_step_state.load(std::memory_order_relaxed) == fetched)
+      g_step_state.compare_exchange_strong(fetched, kTraining, std::memory_order_relaxed);
     return {Phase::backward};
   }
   const void* loop = g_loop_thread.load(std::memory_order_relaxed);
-  if (loop == nullptr && stack.phase == Phase::forward && g_loop_thread.compare_exchange_strong(loop, &t_me)) loop = &t_me;
+  const bool computes = stack.phase == Phase::forward || stack.phase == Phase::checkpointed;
+  if (loop == nullptr && computes && g_loop_thread.compare_exchange_strong(loop, &t_me)) loop = &t_me;
   if (loop != &t_me) return {stack.phase};
   Phase phase = stack.phase;
-  const bool between = g_step_state.load(std::memory_order_relaxed) == kBetween;
-  const bool after_forward = !between && g_phase.load(std::memory_order_relaxed) == static_cast<std::uint8_t>(Phase::forward);
-  const bool loop_computes = phase == Phase::none && after_forward;
-  if (phase == Phase::none && between) phase = Phase::input;  // the loop fetches the next batch
+  const int state = g_step_state.load(std::memory_order_relaxed);
+  const bool training = state == kTraining || state == kNoSteps;
+  const bool loop_computes =
+      phase == Phase::none && training && g_phase.load(std::memory_order_relaxed) == static_cast<std::uint8_t>(Phase::forward);
   if (loop_computes) phase = Phase::forward;
-  if (between && (phase == Phase::input || phase == Phase::forward)) begin_step();
+  if (!training) phase = before_training(real, phase, state);
+  if (phase == Phase::checkpointed || phase == Phase::serving) phase = Phase::forward;
   if (phase != Phase::none) enter(phase);
   return {phase, loop_computes};
 }
@@ -64,7 +91,8 @@ using namespace vramscope::capture::torch;
 
 extern "C" __attribute__((visibility("default"))) void vramscope_step_done(int64_t number) {
   const int next = number < 0 ? kNoSteps : kBetween;
-  if (g_step_state.exchange(next, std::memory_order_relaxed) == kInside)
+  const int before = g_step_state.exchange(next, std::memory_order_relaxed);
+  if (before != kNoSteps && before != kBetween)
     record::mark(record::MarkKind::step, spool::kFlagEnd, "train", g_step.load(std::memory_order_relaxed) + 1, nullptr);
   if (number >= 0) g_step.store(number, std::memory_order_relaxed);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "capture/stacks/stacks.h"
+#include "capture/torch/library.h"
 
 namespace vramscope::capture::torch {
 
@@ -12,6 +13,6 @@ struct Progress {
 
 // Where the calling thread is when it allocates, after what its stack says. Marks phases and steps of the process as they are
 // entered.
-Progress follow(const stacks::Snapshot& stack, bool inside_backward);
+Progress follow(const Library& real, const stacks::Snapshot& stack, bool inside_backward);
 
 }  // namespace vramscope::capture::torch

@@ -108,7 +108,7 @@ void describe(const Library& real, record::AllocEvent& event) {
   event.stack = stack.id;
   event.op = stack.op;
   const Backward backward = current_node();
-  const Progress now = follow(stack, backward.inside);
+  const Progress now = follow(real, stack, backward.inside);
   if (backward.inside) {
     if (stack.op == 0) event.op = backward.op;  // else the forward pass runs again in there, or FSDP collects what is sharded
     if (stack.id == 0) event.stack = g_backward_stack.id();
