@@ -12,9 +12,9 @@ extern "C" {
 
 enum vramscope_role {
   VRAMSCOPE_ROLE_LAYER_CALL = 1, /* a method of a network layer; self is variable number `self_slot` of its frames */
-  VRAMSCOPE_ROLE_PHASE = 2,      /* `phase`: 1 input, 2 forward, 3 backward, 4 optimizer, 5 save, 6 compile, 7 forward without a graph (checkpointing) */
-  VRAMSCOPE_ROLE_RECOMPUTE = 3,  /* layers inside it run again during backward; `text` names it */
-  VRAMSCOPE_ROLE_OP = 4          /* `text` names what is being done */
+  VRAMSCOPE_ROLE_PHASE = 2, /* `phase`: 1 input, 2 forward, 3 backward, 4 optimizer, 5 save, 6 compile, 7 checkpointed forward */
+  VRAMSCOPE_ROLE_RECOMPUTE = 3, /* layers inside it run again during backward; `text` names it */
+  VRAMSCOPE_ROLE_OP = 4         /* `text` names what is being done */
 };
 
 /* Says what a code object (by its address, id() in Python) means when it is on the stack. The caller keeps the code object alive.
