@@ -54,16 +54,24 @@ Finding retrace(const ToldFact& fact) {
           ""};
 }
 
-Finding baked_constants(const std::string& line, Bytes bytes, const std::string& op) {
-  return {
-      "baked-constant",
-      fmt::format("{} of constants are baked into a graph at {}.", format_size(bytes), line),
-      fmt::format("An array was used inside a tf.function and became its op {}: a copy in the graph and one on the device.", op),
-      "Pass it as an argument, keep it in a tf.Variable, or read it with tf.data.",
-      bytes,
-      "peak",
-      "steady",
-      "category:constants"};
+struct Baked {
+  Bytes bytes = 0;  // of one copy of each
+  std::uint64_t copies = 1;
+  std::string op;
+};
+
+Finding baked_constants(const std::string& line, const Baked& baked) {
+  // Only graphs that run have their copy on the device, and it is not known which do.
+  std::string copies = baked.copies > 1 ? fmt::format(", in each of {} graphs", baked.copies) : "";
+  return {"baked-constant",
+          fmt::format("{} of constants are baked into a graph at {}{}.", format_size(baked.bytes), line, copies),
+          fmt::format("An array was used inside a tf.function and became its op {}: a copy in the graph and one on the device.",
+                      baked.op),
+          "Pass it as an argument, keep it in a tf.Variable, or read it with tf.data.",
+          baked.bytes,
+          "peak",
+          "steady",
+          "category:constants"};
 }
 
 Finding float64(const Measured& measured, const std::string& line, Bytes variable) {
@@ -112,14 +120,15 @@ std::vector<Finding> told_findings(const Store& store, const Measured& measured)
   for (const ToldFact& fact : facts("retrace"))
     if (fact.number("traces") >= kManyTraces) out.push_back(retrace(fact));
 
-  std::map<std::string, std::pair<Bytes, std::string>> baked;  // by line
+  std::map<std::string, Baked> baked;  // by line
   for (const ToldFact& fact : facts("baked_constant")) {
-    auto& [bytes, op] = baked[fact.line()];
-    bytes += fact.number("bytes") * std::max<std::uint64_t>(1, fact.number("copies"));
-    op = fact.text("op");
+    Baked& here = baked[fact.line()];
+    here.bytes += fact.number("bytes");
+    here.copies = std::max<std::uint64_t>(here.copies, fact.number("copies"));
+    here.op = fact.text("op");
   }
-  for (const auto& [line, what] : baked)
-    if (what.first >= kWorthwhile) out.push_back(baked_constants(line, what.first, what.second));
+  for (const auto& [line, here] : baked)
+    if (here.bytes >= kWorthwhile) out.push_back(baked_constants(line, here));
 
   const std::vector<ToldFact> wide = facts("float64");
   if (auto first = std::ranges::max_element(wide, {}, [](const ToldFact& f) { return f.number("bytes"); }); first != wide.end())

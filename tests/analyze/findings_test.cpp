@@ -191,10 +191,13 @@ TEST_F(FindingsTest, WhatPythonSaw) {
             R"({"file": "/data/train.py", "function": "step", "line": 9, "reason": "n=\"4\" -> n=5", "traces": 30})");
   m.setting("fact.retrace.train.py:2", R"({"file": "/data/train.py", "function": "rare", "line": 2, "reason": "", "traces": 3})");
   m.setting("fact.persistent_tape.train.py:12", R"({"file": "/data/train.py", "line": 12, "times": 4})");
-  m.setting("fact.baked_constant.Const", R"({"bytes": 3145728, "op": "Const", "file": "/data/train.py", "line": 3})");
+  m.setting("fact.baked_constant.Const",
+            R"({"bytes": 3145728, "copies": 2, "op": "Const", "file": "/data/train.py", "line": 3})");
   m.setting("fact.baked_constant.Const_1", R"({"bytes": 1048576, "op": "Const_1", "file": "/data/train.py", "line": 4})");
   ASSERT_TRUE(m.finish());
-  EXPECT_EQ(finding("baked-constant").at_stake, 3 * kMiB) << "the largest line first";
+  EXPECT_EQ(finding("baked-constant").at_stake, 3 * kMiB) << "the largest line first, and its size, however many graphs hold it";
+  EXPECT_NE(finding("baked-constant").title.find("3.0 MiB of constants"), std::string::npos);
+  EXPECT_NE(finding("baked-constant").title.find("in each of 2 graphs"), std::string::npos);
   EXPECT_NE(finding("persistent-tape").title.find("train.py:12"), std::string::npos);
   Finding retrace = finding("retrace");
   EXPECT_EQ(retrace.title, "step at train.py:9 was traced 30 times; every trace keeps its graph.");
