@@ -6,6 +6,7 @@
 
 #include "analyze/facts.h"
 #include "analyze/filter_text.h"
+#include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -132,7 +133,8 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
       return (*v)->pyramid.peak_between(store, *(*v)->grouper, step.begin, step.end).at;
     }
     if (store.steps.empty()) return fail("the trace has no steps; give a time (6.2s) or peak, end");
-    return fail(fmt::format("there is no {}; the trace has {} steps", instant, store.steps.size()));
+    const auto of_that_kind = static_cast<std::uint64_t>(std::ranges::count(store.steps, kind, &StepRow::kind));
+    return fail(fmt::format("there is no {}; the trace has {}", instant, support::format_plural(of_that_kind, "step", "steps")));
   }
   if (auto us = parse_duration(instant)) return within(*us);
   return fail(fmt::format("\"{}\" is no instant; write peak, steady, end, step:N, a time such as 6.2s or 250ms, oom", instant));

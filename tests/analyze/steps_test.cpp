@@ -222,6 +222,10 @@ TEST_F(ToldSteps, ANumberAloneMeansTraining) {
     request.at = "moment:" + std::to_string(s.end);
     EXPECT_EQ(told.live(request).value().step, s.kind == "train" ? s.number : 0) << s.kind << " " << s.number;
   }
+  const Engine* runs[] = {&told, &told};
+  const std::string names[] = {"a", "b"};
+  EXPECT_EQ(compare(runs, names).value().sides[0].steps, 3u);
+  EXPECT_NE(told.resolve("step:4").error().message.find("3 steps"), std::string::npos);
 }
 
 }  // namespace
