@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the names of a C interface */
 enum vramscope_role {
   VRAMSCOPE_ROLE_LAYER_CALL = 1, /* a method of a network layer; self is variable number `self_slot` of its frames */
   VRAMSCOPE_ROLE_PHASE = 2, /* `phase`: 1 input, 2 forward, 3 backward, 4 optimizer, 5 save, 6 compile, 7 checkpointed forward */

@@ -74,9 +74,8 @@ std::vector<Origin> survivors(const Store& store, const Grouper& grouper, const 
     }
     Origin& o = out[it->second];
     Bytes bytes = grouper.bytes(a);
-    std::size_t last = w;  // last window step after which it is live
+    std::size_t last = n;  // last window step after which it is live
     if (death == ~std::uint64_t{0}) {
-      last = n;
       o.kept[w] += static_cast<double>(bytes);
       o.kept_bytes += bytes;
       o.kept_blocks += 1;

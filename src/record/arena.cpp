@@ -26,7 +26,7 @@ using spool::SegmentHeader;
 using spool::SegmentState;
 
 // Zero-initialised, trivially destructible: usable before constructors and after destructors of the thread.
-constinit thread_local ThreadState t_state;
+constinit thread_local ThreadState t_state{};
 std::atomic<Control*> g_control;
 
 namespace {
@@ -377,8 +377,10 @@ bool next_segment(Control& control) {
     segment = take_free(control);
   }
   std::uint32_t old_end = 0;  // of what an overwritten segment held
-  if (segment == nullptr && (segment = take_for_overwriting(control)) != nullptr)
-    old_end = segment->committed.load(std::memory_order_relaxed);
+  if (segment == nullptr) {
+    segment = take_for_overwriting(control);
+    if (segment != nullptr) old_end = segment->committed.load(std::memory_order_relaxed);
+  }
   if (segment == nullptr) {
     control.header->lost[static_cast<std::size_t>(spool::Loss::no_segment)].fetch_add(1, std::memory_order_relaxed);
     return false;
