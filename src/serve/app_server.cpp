@@ -96,7 +96,7 @@ void AnswerCache::put(const std::string& key, std::shared_ptr<const std::string>
 }
 
 AppServer::AppServer(std::shared_ptr<Library> library, Access access)
-    : library_(library), service_(std::make_unique<EngineService>(library)), access_(std::move(access)) {}
+    : library_(std::move(library)), service_(std::make_unique<EngineService>(library_)), access_(std::move(access)) {}
 
 std::string AppServer::cookie_name() const { return fmt::format("vramscope_{}", access_.port); }  // cookies know no ports
 
