@@ -82,8 +82,7 @@ std::string sentence_of(const Engine::State& s) {
         step > 0 ? fmt::format(" in step {}", step) : fmt::format(" at {}", support::format_duration(s.store.time_of(p.peak_at)));
     const bool evaluation = in_evaluation(s.store, p.peak_at);
     if (evaluation) when = " in an evaluation";
-    const bool tuning =
-        !evaluation && p.device >= 0 && autotune_share(s.store, s.pools(p), p.peak_at) * 3 > p.peak - p.steady_peak;
+    const bool tuning = !evaluation && autotuning_at_peak(s.store, s.pools(p), p) > 0;
     const char* what = tuning ? "autotuning" : "reached";
     return fmt::format("{} needs {}{} on {}. The {} peak was {}{}{}.", who, at_least, format_size(p.steady_peak), p.name,
                        format_size(p.peak), what, when, pool);

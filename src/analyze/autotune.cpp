@@ -18,4 +18,10 @@ Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at) {
   return sum;
 }
 
+Bytes autotuning_at_peak(const Store& store, const PoolSet& pools, const Place& place) {
+  if (place.device < 0) return 0;
+  const Bytes scratch = autotune_share(store, pools, place.peak_at);
+  return scratch * 3 > place.peak - place.steady_peak ? scratch : 0;
+}
+
 }  // namespace vramscope::analyze

@@ -59,10 +59,7 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
   if (place.steady) out.steady_peak = place.steady_peak;
   if (place.regions_peak > 0) out.regions = place.regions_peak;
   Steps steps = engine.steps();
-  // Steps of training where there are any: each kind counts on its own.
-  const bool trains = std::ranges::any_of(steps.steps, [](const Step& s) { return s.kind == "train"; });
-  out.steps = static_cast<std::uint64_t>(
-      std::ranges::count_if(steps.steps, [&](const Step& s) { return s.kind == (trains ? "train" : steps.steps.front().kind); }));
+  out.steps = engine.state().numbered_steps();
   if (steps.has_steady) {
     out.left_after = steps.steps[steps.steady_last].after;
     out.allocs_per_step = steps.steps[steps.steady_last].allocs;

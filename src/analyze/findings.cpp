@@ -112,7 +112,7 @@ class Finder {
   void first_step() {
     if (!place_.steady) return;
     if (place_.peak <= place_.steady_peak + place_.steady_peak / 50) return fine("The peak is in the steady steps");
-    Bytes scratch = autotune_share(s_.store, pools_, place_.peak_at), above = place_.peak - place_.steady_peak;
+    Bytes above = place_.peak - place_.steady_peak;
     if (in_evaluation(s_.store, place_.peak_at))
       return add({"peak-is-evaluation",
                   fmt::format("The peak is an evaluation, not the training: {}, {} in the steady steps.",
@@ -121,7 +121,7 @@ class Finder {
                   "peak", "phase:evaluate"});
     std::int64_t step = s_.step_number(place_.peak_at);
     std::string when = step > 0 ? fmt::format("in step {}", step) : "before the first step";
-    if (place_.device >= 0 && scratch * 3 > above)  // on the host no library tries algorithms
+    if (Bytes scratch = autotuning_at_peak(s_.store, pools_, place_); scratch > 0)
       add({"peak-is-autotuning",
            fmt::format("The peak is autotuning, not the model: {} {}, {} in every later step.", format_size(place_.peak), when,
                        format_size(place_.steady_peak)),

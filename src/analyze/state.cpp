@@ -87,6 +87,10 @@ std::int64_t Engine::State::step_number(Moment at) const {
   return step.kind == numbered_kind(store) ? step.number : 0;
 }
 
+std::uint64_t Engine::State::numbered_steps() const {
+  return static_cast<std::uint64_t>(std::ranges::count(store.steps, numbered_kind(store), &StepRow::kind));
+}
+
 Result<Moment> Engine::State::resolve(std::string_view instant, int place_index) const {
   auto where = place(place_index);
   if (!where) return std::unexpected(where.error());
@@ -133,8 +137,8 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
       return (*v)->pyramid.peak_between(store, *(*v)->grouper, step.begin, step.end).at;
     }
     if (store.steps.empty()) return fail("the trace has no steps; give a time (6.2s) or peak, end");
-    const auto of_that_kind = static_cast<std::uint64_t>(std::ranges::count(store.steps, kind, &StepRow::kind));
-    return fail(fmt::format("there is no {}; the trace has {}", instant, support::format_plural(of_that_kind, "step", "steps")));
+    return fail(
+        fmt::format("there is no {}; the trace has {}", instant, support::format_plural(numbered_steps(), "step", "steps")));
   }
   if (auto us = parse_duration(instant)) return within(*us);
   return fail(fmt::format("\"{}\" is no instant; write peak, steady, end, step:N, a time such as 6.2s or 250ms, oom", instant));

@@ -46,6 +46,7 @@ struct Engine::State {
   Bytes live_at(const View& view, Moment at) const;
   Result<Moment> resolve(std::string_view instant, int place) const;
   std::int64_t step_number(Moment at) const;  // of the training step that holds the moment, 0 = none
+  std::uint64_t numbered_steps() const;       // of training, or of the first kind where nothing is trained
 
  private:
   mutable std::mutex mutex_;
