@@ -62,22 +62,19 @@ def test_reserved_bytes_equal_the_segments_of_the_driver_level(record):
 
 
 def test_stream_ordered_allocator(record):
-    """cudaMallocAsync: PyTorch's counters are those of the driver's pool, which rounds each block up to 512 bytes. Nobody documents
-    that: it was measured that the sums differ by less than 512 bytes a block. Rounded like this they are the same."""
+    """cudaMallocAsync: PyTorch's counters are those of the driver's pool, which counts the bytes that were asked for, not the 512 of its grid."""
     recording = record(PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     live, now, peak = {}, 0, 0
     for event in up_to_end(recording.events()):
         if event["event"] == "alloc" and "mempool" in event["pool"]:
-            live[event["address"]] = rounded = -(-event["requested"] // 512) * 512
-            now += rounded
+            live[event["address"]] = event["granted"]
+            now += event["granted"]
             peak = max(peak, now)
         elif event["event"] == "free" and event["address"] in live and "mempool" in event.get("pool", ""):
             now -= live.pop(event["address"])
     said = recording.said
     assert peak > 0 and said["peak_bytes"] and said["current_bytes"]
-    assert said["current_bytes"] == now, (now, len(live), said)
-    # Between two of its own counters the pool may see frees later than they were asked for, never earlier.
-    assert 0 <= said["peak_bytes"] - peak <= 0.02 * peak, (peak, said)
+    assert (now, peak) == (said["current_bytes"], said["peak_bytes"]), (len(live), said)
 
 
 def test_libraries_by_owner_in_the_ledger(vramscope, record):
