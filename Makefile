@@ -21,7 +21,7 @@ export TORCH
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help build environments demo test test-gpu bench presubmit pictures fuzz soak clean
+.PHONY: help build everything environments demo test test-gpu bench presubmit pictures fuzz soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -74,15 +74,19 @@ $(stamps)/ui: $(ui_sources) $(stamps)/ui-modules
 build: $(stamps)/ui
 endif
 
+# Who wants to use it waits for the program alone, not for the tests.
 build: build/CMakeCache.txt
-	@tools/progress.sh "build" cmake --build build -j $(JOBS)
+	@tools/progress.sh "build" cmake --build build -j $(JOBS) --target vramscope vramscope_inject vramscope_tfops
+
+everything: build
+	@tools/progress.sh "build of the tests" cmake --build build -j $(JOBS)
 
 # --- the two commands -----------------------------------------------------------------------------------------------------------
 
 demo: build $(stamps)/venv
 	@tools/demo.sh
 
-test: build environments
+test: everything environments
 	@$(python) tools/run_tests.py
 
 # --- the others -----------------------------------------------------------------------------------------------------------------
@@ -90,21 +94,21 @@ test: build environments
 test-gpu: build
 	@tools/test_gpu.sh
 
-bench: build $(stamps)/venv
+bench: everything $(stamps)/venv
 	@$(python) bench/run.py
 
-presubmit: build environments
+presubmit: everything environments
 	@$(python) tools/run_tests.py --presubmit
 
 # What the guide shows: taken by the browser tests from a real training.
-pictures: build $(stamps)/venv
+pictures: everything $(stamps)/venv
 	@export PATH="$$(tools/setup.sh node):$$PATH" && VRAMSCOPE_PICTURES=$(CURDIR)/docs/guide/pictures npm --prefix ui run --silent e2e -- looks
 
 FUZZ_SECONDS ?= 60
 fuzz: | $(stamps)/packages
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-soak: build environments
+soak: everything environments
 	@VRAMSCOPE_SOAK=1 $(python) -m pytest -m soak --timeout 7200 tests
 
 .PHONY: distclean

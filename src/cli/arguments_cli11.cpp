@@ -168,7 +168,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     for (const Candidate& candidate : candidates)
       if (candidate.app->parsed() || (argc > 1 && candidate.verb.name == argv[1])) {
-        fmt::print("{}", candidate.app->help());
+        fmt::print("{}", candidate.app->help("vramscope"));
         return 0;
       }
     fmt::print("{}", help_page());
