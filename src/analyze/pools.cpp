@@ -49,8 +49,11 @@ void measure_pools(const Store& store, Place& place) {
     if (holds(place, pool)) limit[pool] = o.row.limit;
   }
   for (auto [pool, bytes] : limit) place.limit += bytes;
+  std::map<std::uint64_t, bool> order_exact;  // the last totals of a pool know most
   for (const auto& t : store.totals)
-    if (holds(place, static_cast<std::uint64_t>(t.row.pool)) && !t.row.order_exact) place.order_exact = false;
+    if (holds(place, static_cast<std::uint64_t>(t.row.pool)))
+      order_exact[static_cast<std::uint64_t>(t.row.pool)] = t.row.order_exact;
+  for (auto [pool, exact] : order_exact) place.order_exact &= exact;
 }
 
 }  // namespace vramscope::analyze

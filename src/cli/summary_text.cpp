@@ -112,6 +112,8 @@ std::string summary_text(const Summary& summary, bool colour) {
   const auto check = summary.settings.find("vramscope.totals_check");
   if (check != summary.settings.end() && check->second != "equal" && summary.lost_events == 0)
     text += fmt::format("  check    events and running totals differ: {}\n", printable(check->second));
+  if (std::any_of(summary.pools.begin(), summary.pools.end(), [](const PoolSummary& pool) { return !pool.order_exact; }))
+    text += "  ≥        several threads used the pool and its own order is not known: the peak may have been higher\n";
   if (!summary.damage.empty()) text += fmt::format("  damage   {}\n", summary.damage);
   return text;
 }

@@ -32,6 +32,7 @@ struct PoolAccount {
   std::uint64_t unmatched_frees = 0;
   std::uint64_t cancelled_frees = 0;
   std::uint64_t live_twice = 0;  // allocations at an address that was still live: an order that cannot be right
+  bool several_threads = false;
 };
 
 class LivePool {
@@ -43,6 +44,10 @@ class LivePool {
   const LiveBlock* cancel_free(std::uint64_t address);
   void region(std::uint64_t address, std::uint64_t bytes, bool returned);
   void oom() { ++account_.ooms; }
+  void used_by(std::uint32_t thread) {
+    if (only_thread_ == 0) only_thread_ = thread;
+    account_.several_threads |= thread != only_thread_;
+  }
 
   const PoolAccount& account() const { return account_; }
   // The largest hole between live blocks inside one region; 0 when no region is known.
@@ -61,6 +66,7 @@ class LivePool {
   tsl::robin_map<std::uint64_t, LiveBlock, support::Mix> blocks_;
   std::map<std::uint64_t, std::uint64_t> regions_;  // address -> bytes
   PoolAccount account_;
+  std::uint32_t only_thread_ = 0;
   // A free is announced before the call and taken back after it; other threads free in between.
   struct Freed {
     std::uint64_t address = 0;

@@ -86,6 +86,7 @@ bool ProcessTrace::write(const Event& event, std::uint64_t time_us, bool last_ca
       spool::FreeExtra extra{};
       if ((head.flags & spool::kFlagExtended) != 0) std::memcpy(&extra, event.bytes.data() + sizeof record, sizeof extra);
       live.free(record.address);
+      live.used_by(event.thread);
       writer_.free(at, ids_.pool(head.pool), record.address, extra.stream);
       break;
     }
@@ -171,6 +172,7 @@ bool ProcessTrace::alloc(const Event& event, const trace::At& at, bool /*last_ca
   block.owner = extra.owner;
   block.step = record.step;
   live_[event.head.pool].alloc(record.address, block);
+  live_[event.head.pool].used_by(event.thread);
   writer_.alloc(at, {where, record.address, record.granted, record.step});
   return true;
 }
@@ -244,10 +246,22 @@ void ProcessTrace::totals(std::uint64_t time_us, bool last_call) {
     row.largest = load(pool.largest_bytes);
     row.regions = load(pool.region_bytes);
     row.ooms = load(pool.ooms);
-    row.order_exact = (pool.flags.load(std::memory_order_relaxed) & spool::kPoolOrderExact) != 0;
+    row.order_exact = order_exact(i, last_call);
     row.before = load(pool.before_bytes);
     append(time_us, row);
   }
+}
+
+// Of a pool that a single thread uses the order is known even if its allocator's lock was not reached.
+bool ProcessTrace::order_exact(std::uint8_t index, bool last_call) const {
+  const spool::Pool& pool = header_.pools[index];
+  if ((pool.flags.load(std::memory_order_relaxed) & spool::kPoolOrderExact) != 0) return true;
+  const PoolAccount& seen = live_[index].account();
+  const auto equal = [](std::uint64_t mine, const std::atomic<std::uint64_t>& theirs) {
+    return mine == theirs.load(std::memory_order_relaxed);
+  };
+  // Before the end events are under way, and the next totals will know of them.
+  return !seen.several_threads && (!last_call || (equal(seen.allocs, pool.allocs) && equal(seen.frees, pool.frees)));
 }
 
 std::string ProcessTrace::differences() const {
@@ -268,8 +282,7 @@ std::string ProcessTrace::differences() const {
     compare("allocations", ours.allocs, pool.allocs);
     compare("frees", ours.frees, pool.frees);
     compare("live bytes", ours.live, pool.live_bytes, before);
-    if ((pool.flags.load(std::memory_order_relaxed) & spool::kPoolOrderExact) != 0)
-      compare("peak bytes", ours.peak, pool.peak_bytes, before);
+    if (order_exact(i, true)) compare("peak bytes", ours.peak, pool.peak_bytes, before);
   }
   return text;
 }

@@ -92,6 +92,7 @@ class ProcessTrace {
   void oom(const Event& event, const trace::At& at);
   void cancel_free(const Event& event, const trace::At& at);
   bool all_known(const Event& event) const;
+  bool order_exact(std::uint8_t index, bool last_call) const;
 
   trace::Writer writer_;
   const Definitions& definitions_;

@@ -53,6 +53,11 @@ class SessionTest : public testing::Test {
     return all;
   }
 
+  bool order_is_exact(const TraceInfo& info) {
+    const auto reader = trace::Reader::open(info.path).value();
+    return reader.chunk(reader.chunks() - 1).value().tables.totals.order_exact.back();
+  }
+
   std::vector<std::string> ops(const TraceInfo& info) {
     const auto reader = trace::Reader::open(info.path).value();
     const auto& names = reader.dictionaries();
@@ -87,6 +92,30 @@ TEST_F(SessionTest, MergesThreadsByNumber) {
   EXPECT_TRUE(info.complete);
   EXPECT_EQ(info.totals_check, "equal");
   EXPECT_THAT(info.losses, IsEmpty());
+}
+
+TEST_F(SessionTest, TheOrderOfASingleThreadIsKnownWithoutALock) {
+  open();
+  recorder_.header().pools[0].flags = 0;
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  recorder_.alloc(0, recorder_.draw(), 0x2000, 256);
+  EXPECT_TRUE(order_is_exact(finish()));
+}
+
+TEST_F(SessionTest, TheOrderOfTwoThreadsIsNotKnownWithoutALock) {
+  open();
+  recorder_.header().pools[0].flags = 0;
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  recorder_.alloc(1, recorder_.draw(), 0x2000, 256);
+  EXPECT_FALSE(order_is_exact(finish()));
+}
+
+TEST_F(SessionTest, AThreadWhoseEventsWereLostMayHaveBeenAnother) {
+  open();
+  recorder_.header().pools[0].flags = 0;
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  ++recorder_.header().pools[0].allocs;
+  EXPECT_FALSE(order_is_exact(finish()));
 }
 
 TEST_F(SessionTest, ANumberThatNeverComesIsAGapAndStallsNothing) {
