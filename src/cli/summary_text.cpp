@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "cli/unit.h"
 #include "collect/losses.h"
 #include "support/units.h"
 
@@ -18,9 +19,6 @@ using analyze::Summary;
 using support::format_count;
 using support::format_size;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-std::string mib(std::uint64_t bytes) { return support::format_in(bytes, kMiB); }
 std::string place(std::int64_t device) { return device >= 0 ? fmt::format("GPU {}", device) : "host"; }
 std::string at_least(const PoolSummary& pool) { return pool.order_exact ? "" : "≥ "; }
 
@@ -35,12 +33,16 @@ std::string pool_table(const Summary& summary, bool colour) {
   table.column("POOL", Table::Align::left);
   table.column("ON", Table::Align::left);
   table.column("FRAMEWORK", Table::Align::left);
-  for (const char* head : {"ALLOCATIONS", "PEAK MiB", "REQUESTED", "HELD", "AT END", "LARGEST", "OOM"}) table.column(head);
+  const Unit unit =
+      Unit::for_all(summary.pools, [](const PoolSummary& p) { return std::max(p.peak_bytes, p.region_bytes_peak); });
+  table.column("ALLOCATIONS");
+  table.column("PEAK " + unit.name());
+  for (const char* head : {"REQUESTED", "HELD", "AT END", "LARGEST", "OOM"}) table.column(head);
   for (const PoolSummary& pool : summary.pools)
     table.row({printable(pool.name, 32), place(pool.device), std::string(trace::name_of(pool.framework)),
-               format_count(pool.allocs), at_least(pool) + mib(pool.peak_bytes), mib(pool.peak_requested_bytes),
-               pool.region_bytes_peak > 0 ? mib(pool.region_bytes_peak) : "–", mib(pool.end_bytes), mib(pool.largest_alloc_bytes),
-               format_count(pool.ooms)});
+               format_count(pool.allocs), at_least(pool) + unit(pool.peak_bytes), unit(pool.peak_requested_bytes),
+               pool.region_bytes_peak > 0 ? unit(pool.region_bytes_peak) : "–", unit(pool.end_bytes),
+               unit(pool.largest_alloc_bytes), format_count(pool.ooms)});
   return table.text(colour);
 }
 
