@@ -4,9 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vramscope::analyze {
+
+// A layer in a sentence: the parts of PyTorch's Sequential are called by their number alone.
+inline std::string layer_in_words(std::string_view name) {
+  const bool number = !name.empty() && name.front() >= '0' && name.front() <= '9';
+  return number ? "layer " + std::string(name) : std::string(name);
+}
 
 using Bytes = std::uint64_t;
 

@@ -150,7 +150,7 @@ Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std
     through = fmt::format(": {} {}", format_size(static_cast<Bytes>(std::abs(out.categories[0].change))), out.categories[0].key);
     if (auto it = std::ranges::find_if(out.layers, [&](const CompareRow& r) { return same_sign(r) && !r.key.empty(); });
         it != out.layers.end())
-      through += fmt::format(", most in {}", it->key);
+      through += fmt::format(", most in {}", layer_in_words(it->key));
   }
   out.sentence = fmt::format("{} needs {} {} than {}{}.", b.name, format_size(static_cast<Bytes>(std::abs(change))),
                              change > 0 ? "more" : "less", a.name, through);

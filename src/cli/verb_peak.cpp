@@ -165,7 +165,7 @@ class PeakVerb final : public VerbBody {
     if (auto layers = engine.live(by_layer))
       for (const analyze::Group& g : layers->groups)
         if (!g.keys[0].empty()) {
-          out += fmt::format(", {} of it in {}", support::format_size(g.bytes), g.keys[0]);
+          out += fmt::format(", {} of it in {}", support::format_size(g.bytes), analyze::layer_in_words(g.keys[0]));
           break;
         }
     if (at == "steady" && place.steady && place.peak > place.steady_peak + place.steady_peak / 50 && options_.where.empty()) {

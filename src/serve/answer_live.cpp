@@ -167,7 +167,8 @@ Result<Peak> EngineService::peak(const PeakParams& params) {
       if (layer == nullptr && !group.keys.empty() && !group.keys[0].empty()) layer = &group;
   out.sentence = fmt::format("{} {} live {}", size_text(rows->total), params.filter.empty() ? "are" : "of the filter are",
                              instant_words(wanted));
-  if (layer != nullptr) out.sentence += fmt::format(", {} of it in {}", size_text(layer->bytes), layer->keys[0]);
+  if (layer != nullptr)
+    out.sentence += fmt::format(", {} of it in {}", size_text(layer->bytes), analyze::layer_in_words(layer->keys[0]));
   if (layer == nullptr && !out.rows.empty())
     out.sentence += fmt::format(", {} of it {}", size_text(rows->groups[0].bytes), out.rows[0].category);
   out.sentence += ".";
