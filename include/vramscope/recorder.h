@@ -48,6 +48,18 @@ struct vramscope_pool_info {
 
 /* Totals of all pools, newest values, no lock. Returns the number of pools; fills at most `capacity`. */
 int vramscope_pools(struct vramscope_pool_info* out, int capacity);
+
+struct vramscope_totals {
+  uint64_t current_bytes, peak_bytes, limit_bytes, region_bytes;
+  /* Not followed by the recorder: where the caller knows who tells it (include/vramscope/tensorflow.h), he is asked in the same
+   * call. */
+  uint64_t largest_free_bytes;
+  uint64_t (*largest_free)(uint64_t allocator); /* may be NULL */
+  uint64_t allocator;
+};
+
+/* The same of one pool, by its place in the list above, for calls in a training loop. 0, or -1 when nothing is recorded. */
+int vramscope_pool_totals(int pool, struct vramscope_totals* out);
 /* The peak that memory_info reports starts again from the current value. -1 if there is no such pool. */
 int vramscope_reset_peak(const char* pool_name);
 

@@ -11,14 +11,20 @@
 extern "C" {
 #endif
 
+#define VRAMSCOPE_TF_UNKNOWN UINT64_MAX
+
 struct vramscope_tf_stats {
-  uint64_t allocs;
-  uint64_t current_bytes, peak_bytes, largest_bytes;
-  uint64_t limit_bytes, pool_bytes, largest_free_bytes; /* 0 = the allocator does not say */
+  uint64_t current_bytes, peak_bytes;
+  uint64_t limit_bytes, pool_bytes; /* 0 = the allocator does not say */
+  uint64_t largest_free_bytes;      /* VRAMSCOPE_TF_UNKNOWN = it does not say */
+  uint64_t allocs, largest_bytes;
 };
 
-/* 0 read; 1 the allocator keeps no statistics; 2 this TensorFlow release offers no way to them. */
+/* 0 read; 1 the allocator keeps no statistics; 2 this TensorFlow release offers no way to them. As the two below: one thread at a
+ * time (in Python: while holding the interpreter lock). */
 int vramscope_tf_read_stats(uint64_t allocator, struct vramscope_tf_stats* out);
+/* Of vramscope_tf_read_stats, only that field. */
+uint64_t vramscope_tf_largest_free(uint64_t allocator);
 /* Peak = current and counts = 0, as tf.config.experimental.reset_memory_stats does. Same answers. */
 int vramscope_tf_clear_stats(uint64_t allocator);
 

@@ -1,4 +1,7 @@
 """memory_info and the ops against TensorFlow's own numbers, to the byte."""
+import json
+import subprocess
+
 import pytest
 
 AT_EVERY_BATCH = """
@@ -62,6 +65,82 @@ def test_numbers_equal_tensorflows_while_recorded(run_python, python):
     assert answer == {"batches": 120, "differences": [], "sources": ["recorder"]}
 
 
+HOLES = """
+import json, random
+import tensorflow as tf
+import vramscope
+random.seed(3)
+kept, looks = [], []
+for place in range(60):
+    kept.append(tf.zeros([random.randrange(1, 3000) * 64]))
+    if place % 3 == 2:
+        kept.pop(random.randrange(len(kept)))
+    info = vramscope.memory_info("CPU:0")
+    vramscope.mark("look", place)
+    looks.append([info.source, info.current, info.pool, info.largest_free_block])
+print(json.dumps(looks))
+"""
+
+
+def largest_hole(regions, live):
+    holes = [0]
+    for begin, size in regions.items():
+        at = begin
+        for block in sorted(address for address in live if begin <= address < begin + size):
+            holes.append(block - at)
+            at = block + live[block]
+        holes.append(begin + size - at)
+    return max(holes)
+
+
+def test_largest_free_block_is_the_largest_hole_between_the_recorded_blocks(record_python, each_python, vramscope):
+    folder, output = record_python(each_python, HOLES)
+    looks = json.loads(output.strip().splitlines()[-1])
+    dump = subprocess.run([str(vramscope), "dump", "--jsonl", str(folder)], capture_output=True, text=True, check=True).stdout
+    regions, live, seen = {}, {}, []
+    for event in map(json.loads, dump.splitlines()):
+        if event["event"] == "region":
+            regions[event["address"]] = event["bytes"]
+        elif event["event"] == "alloc" and event["level"] == "tensor":
+            live[event["address"]] = event["granted"]
+        elif event["event"] == "free" and event["level"] == "tensor":
+            del live[event["address"]]
+        elif event["event"] == "mark" and event["name"] == "look":
+            seen.append(["recorder", sum(live.values()), sum(regions.values()), largest_hole(regions, live)])
+    assert seen == looks and len(seen) == 60 and len({look[3] for look in looks}) > 10
+
+
+THREADS = """
+import json, threading
+import tensorflow as tf
+import vramscope
+
+stop, wrong = threading.Event(), []
+
+def look(name):
+    while not stop.is_set():
+        info = vramscope.memory_info(name)
+        if not 0 <= info.largest_free_block <= info.pool or not info.current <= info.peak or info.pool - info.current != info.cached:
+            wrong.append(info)
+
+threads = [threading.Thread(target=look, args=(name,)) for name in ("CPU:0", "CPU:0", "/device:CPU:0")]
+for thread in threads:
+    thread.start()
+for _ in range(300):
+    tf.linalg.matmul(tf.zeros([200, 300]), tf.zeros([300, 100]))
+stop.set()
+for thread in threads:
+    thread.join()
+theirs, ours = tf.config.experimental.get_memory_info("CPU:0"), vramscope.memory_info("CPU:0")
+print(json.dumps([wrong[:3], theirs == {"current": ours.current, "peak": ours.peak}]))
+"""
+
+
+@pytest.mark.parametrize("record", [False, True], ids=["plain", "recorded"])
+def test_threads_may_read_at_any_time(run_python, python, record):
+    assert run_python(python, THREADS, record=record).answer == [[], True]
+
+
 PLACES = """
 import json
 import tensorflow as tf
@@ -123,6 +202,7 @@ def compiled(x):
 
 print(json.dumps({
     "unknown": message(lambda: vramscope.memory_info("toaster")),
+    "no_name": [message(lambda: vramscope.memory_info(device)) for device in (None, 3, ["GPU:0"], {})],
     "no_gpu": message(lambda: vramscope.memory_info("GPU:0")),
     "tf_no_gpu": message(lambda: vtf.get_memory_info("GPU:0")),
     "tf_reset": message(lambda: vtf.reset_memory_stats("GPU:7")),
@@ -139,6 +219,7 @@ print(json.dumps({
 def test_wrong_use_gets_clear_errors(run_python, python, record):
     answer = run_python(python, ERRORS, record=record).answer
     assert answer["unknown"].startswith("ValueError: unknown device 'toaster'")
+    assert [line.startswith("ValueError: unknown device '") for line in answer["no_name"]] == [True] * 4
     assert answer["no_gpu"] == "ValueError: No matching devices found for 'GPU:0'"
     assert "ValueError" in answer["tf_no_gpu"] and "GPU:0" in answer["tf_no_gpu"]
     assert "ValueError" in answer["tf_reset"] and "GPU:7" in answer["tf_reset"]

@@ -2,6 +2,8 @@
 import importlib
 import struct
 
+import pytest
+
 from vramscope import tensorboard
 
 
@@ -68,4 +70,12 @@ def test_memory_logger(run_python, python, tmp_path):
     assert current[-1] - current[0] >= 20 * 256 * 1024 * 4 and len(set(current)) >= 5       # it grew while it was watched
     assert len(answer["lines"]) == answer["entries"][1] and " current " in answer["lines"][0]
     assert answer["seen"] == 2 and len(answer["errors"]) == 2
-    assert list((tmp_path / "logs").iterdir())
+    reader = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
+    events = reader.EventAccumulator(str(tmp_path / "logs"), size_guidance={reader.TENSORS: 0})
+    events.Reload()
+    values = {tag.rpartition("/")[2]: {event.step: event.tensor_proto.double_val[0] for event in events.Tensors(tag)}
+              for tag in events.Tags()["tensors"]}
+    assert {"current (MiB)", "peak (MiB)", "pool (MiB)", "cached (MiB)", "largest free block (MiB)", "host (MiB)", "fragmentation"} <= set(values)
+    cached, free = values["cached (MiB)"], values["largest free block (MiB)"]
+    assert values["fragmentation"] == {step: pytest.approx(1 - free[step] / cached[step] if cached[step] else 0, abs=1e-12) for step in cached}
+    assert len(set(values["fragmentation"].values())) > 1

@@ -6,11 +6,12 @@ for the device. What the card and the host say is sampled only on request; the a
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import struct
 import sys
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _nvml, _recorder
 
@@ -37,8 +38,17 @@ class MemoryInfo(NamedTuple):
 
 HOST_POOL_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"      # TensorFlow then keeps a pool on the host, of the same kind as on a GPU
 
-# What a source answers: current, peak, limit, pool, largest free block; 0 where it does not know.
-Counters = Tuple[int, int, int, int, int]
+UNKNOWN = (1 << 64) - 1
+
+
+class Reader(NamedTuple):
+    """`call(first, second)` writes five numbers into `buffer`: current, peak, limit, pool (0: not known), largest free block (UNKNOWN).
+    Anything but 0: it counts no more, ask the others. In parts, because a function around them would cost a tenth of a read."""
+
+    call: Callable[[Any, Any], int]
+    first: Any
+    second: Any
+    buffer: "ctypes.Array[ctypes.c_uint64]"
 
 
 class Source:
@@ -46,8 +56,8 @@ class Source:
 
     name = ""
 
-    def reader(self, device: "Device") -> Optional[Callable[[], Counters]]:
-        """A function that reads this device's counters, as cheap as can be; None when it does not know the device."""
+    def reader(self, device: "Device") -> Optional[Reader]:
+        """None when it does not know the device."""
         raise NotImplementedError
 
     def reset(self, device: "Device") -> bool:
@@ -68,19 +78,14 @@ class Device(NamedTuple):
 
 
 _NAME = re.compile(r"^(?:/job:\w+/replica:\d+/task:\d+/)?/?(?:device:)?(gpu|cuda|cpu)(?::(\d+))?$", re.IGNORECASE)
-_devices: Dict[str, Device] = {}
 
 
-def parse_device(name: str) -> Device:
-    """'GPU:0', 'cuda:1', '/job:localhost/replica:0/task:0/device:GPU:0', 'CPU'; ValueError for anything else."""
-    device = _devices.get(name)
-    if device is None:
-        match = _NAME.match(str(name))
-        if match is None:
-            raise ValueError(f"unknown device '{name}': write for example 'GPU:0' or 'CPU:0'")
-        kind = "CPU" if match.group(1).lower() == "cpu" else "GPU"
-        device = _devices[name] = Device(kind, int(match.group(2) or 0))
-    return device
+def parse_device(name: object) -> Device:
+    """'GPU:0', 'cuda:1', '/job:localhost/replica:0/task:0/device:GPU:0', 'CPU', what prints as one of these; ValueError for anything else."""
+    match = _NAME.match(str(name))
+    if match is None:
+        raise ValueError(f"unknown device '{name}': write for example 'GPU:0' or 'CPU:0'")
+    return Device("CPU" if match.group(1).lower() == "cpu" else "GPU", int(match.group(2) or 0))
 
 
 class _RecorderSource(Source):
@@ -101,22 +106,14 @@ class _RecorderSource(Source):
                     best = place
         return best
 
-    def reader(self, device: Device) -> Optional[Callable[[], Counters]]:
+    def reader(self, device: Device) -> Optional[Reader]:
         recorder = _recorder.active()
         place = None if recorder is None else self._place(recorder, device)
         if recorder is None or place is None:
             return None
-        table = (_recorder.PoolInfo * (place + 1))()
-        totals = struct.Struct("<2Q5Q1Q").unpack_from     # allocs, frees, current, peak, largest, region, its peak, limit
-        offset = place * ctypes.sizeof(_recorder.PoolInfo) + _recorder.PoolInfo.allocs.offset
-        pools, count, address = recorder.pools, place + 1, ctypes.addressof(table)  # type: ignore[attr-defined]
-
-        def read() -> Counters:
-            pools(address, count)
-            _, _, current, peak, _, regions, _, limit = totals(table, offset)
-            return current, peak, limit, regions, 0
-
-        return read
+        largest_free = _who_tells_largest_free(device) if recorder.pool_list()[place].framework == b"tensorflow" else (0, 0)
+        buffer = (ctypes.c_uint64 * 7)(0, 0, 0, 0, UNKNOWN, *largest_free)
+        return Reader(recorder.pool_totals, place, ctypes.byref(buffer), buffer)  # type: ignore[attr-defined]
 
     def reset(self, device: Device) -> bool:
         recorder = _recorder.active()
@@ -131,6 +128,15 @@ def _tensorflow_source() -> Optional[Source]:
         return None
     from ._tensorflow import stats
     return stats.SOURCE
+
+
+def _who_tells_largest_free(device: Device) -> Tuple[int, int]:
+    """TensorFlow's pools know their largest free block; the recorder does not follow it. A C function and its argument, or zeroes."""
+    try:
+        from ._tensorflow import stats
+        return stats.SOURCE.who_tells_largest_free(device)
+    except Exception:  # noqa: BLE001 (the other numbers do not depend on it)
+        return 0, 0
 
 
 def _exists(device: Device) -> bool:
@@ -153,8 +159,9 @@ def _torch_source() -> Optional[Source]:
 
 _recorder_source = _RecorderSource()
 _SOURCES: List[Callable[[], Optional[Source]]] = [lambda: _recorder_source, _tensorflow_source, _torch_source]
-_Sample = Tuple[Optional[str], Optional[int], Optional[int], Optional[int], Optional[int], Optional[int]]
-_samples: Dict[Device, Tuple[float, _Sample]] = {}
+# When it was taken; the card's name, used, free, total, other processes; the host's resident set.
+_Sample = Tuple[float, Optional[str], Optional[int], Optional[int], Optional[int], Optional[int], Optional[int]]
+_samples: Dict[Device, List[_Sample]] = {}          # the last one of each device
 
 
 def host_rss() -> Optional[int]:
@@ -165,15 +172,13 @@ def host_rss() -> Optional[int]:
         return None
 
 
-def _sample(device: Device) -> Tuple[float, _Sample]:
+def _sample(device: Device) -> _Sample:
     card = _nvml.card(device.index) if device.kind == "GPU" else None
-    rss = host_rss()
-    fields: _Sample = (card.name, card.used, card.free, card.total, card.others, rss) if card else (None,) * 5 + (rss,)
-    _samples[device] = (time.monotonic(), fields)
-    return _samples[device]
+    fields = (card.name, card.used, card.free, card.total, card.others) if card else (None,) * 5
+    return (time.monotonic(), *fields, host_rss())
 
 
-def _find_reader(device: Device) -> Tuple[Callable[[], Counters], str]:
+def _find_reader(device: Device) -> Tuple[Reader, str]:
     for get in _SOURCES:
         source = get()
         reader = None if source is None else source.reader(device)
@@ -182,13 +187,29 @@ def _find_reader(device: Device) -> Tuple[Callable[[], Counters], str]:
     raise ValueError(_why_not(device))
 
 
+_new, _now, _unpack = tuple.__new__, time.monotonic, struct.Struct("<5Q").unpack_from
+_Bound = Tuple[Callable[[Any, Any], int], Any, Any, Any, str, str, List[_Sample]]
 # By the name that the caller uses, so that a call in a training loop is one look-up, one C call and one tuple.
-_readers: Dict[str, Tuple[Callable[[], Counters], str, Device]] = {}
+_bound: Dict[object, _Bound] = {}
+
+
+def _bind(device: object) -> _Bound:
+    where = parse_device(device)
+    reader, source = _find_reader(where)
+    if where not in _samples:
+        _samples[where] = [_sample(where)]
+    bound = (*reader, source, str(device), _samples[where])
+    if isinstance(device, str):
+        _bound[device] = bound
+    return bound
 
 
 def forget_readers() -> None:
-    """Recording began or ended: somebody else keeps the counters now."""
-    _readers.clear()
+    """Recording began or ended, or this is another process now: somebody else keeps the counters."""
+    _bound.clear()
+
+
+os.register_at_fork(after_in_child=forget_readers)
 
 
 def _why_not(device: Device) -> str:
@@ -205,18 +226,20 @@ def memory_info(device: str = "GPU:0", fresh: bool = False) -> MemoryInfo:
 
     Raises ValueError for an unknown device, or when nobody keeps counters for it.
     """
-    found = _readers.get(device)
-    if found is None:
-        where = parse_device(device)
-        found = _readers[device] = (*_find_reader(where), where)
-    read, source, where = found
-    current, peak, limit, pool, largest_free = read()
-    sampled = None if fresh else _samples.get(where)
-    if sampled is None:
-        sampled = _sample(where)
-    return tuple.__new__(MemoryInfo, (
-        device, current, peak, limit or None, pool or None, pool - current if pool else None, largest_free or None, source,
-        *sampled[1], time.monotonic() - sampled[0]))
+    try:
+        call, first, second, buffer, source, name, sampled = _bound[device]
+    except (KeyError, TypeError):
+        call, first, second, buffer, source, name, sampled = _bind(device)
+    if call(first, second):
+        forget_readers()
+        return memory_info(device, fresh)
+    if fresh:
+        sampled[0] = _sample(parse_device(device))
+    current, peak, limit, pool, largest_free = _unpack(buffer)
+    when, card, used, free, total, others, rss = sampled[0]
+    return _new(MemoryInfo, (
+        name, current, peak, limit or None, pool or None, pool - current if pool else None, None if largest_free == UNKNOWN else largest_free,
+        source, card, used, free, total, others, rss, _now() - when))
 
 
 def reset_peak(device: str = "GPU:0") -> None:

@@ -55,6 +55,7 @@ class Recorder:
             "attach": (ctypes.c_int, [text, ctypes.c_uint64, text, text, ctypes.c_size_t]),
             "detach": (None, []),
             "pools": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int]),
+            "pool_totals": (ctypes.c_int, None),    # given what needs no conversion, in every step
             "reset_peak": (ctypes.c_int, [text]),
         }
         for name, (result, arguments) in prototypes.items():

@@ -129,6 +129,7 @@ def memory_scalars(device: str, prefix: str = "memory", fresh: bool = False) -> 
               "largest free block": info.largest_free_block, "device used": info.device_used, "host": info.host_rss}
     scalars: Dict[str, Optional[float]] = {
         f"{prefix}/{device}/{name} (MiB)": None if value is None else value / _MIB for name, value in values.items()}
-    if info.cached and info.largest_free_block:
-        scalars[f"{prefix}/{device}/fragmentation"] = 1 - info.largest_free_block / info.cached
+    if info.cached is not None and info.largest_free_block is not None:
+        # The two are read one after the other: a block freed in between must not show as less than none.
+        scalars[f"{prefix}/{device}/fragmentation"] = max(0.0, 1 - info.largest_free_block / info.cached) if info.cached else 0.0
     return scalars

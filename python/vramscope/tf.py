@@ -31,8 +31,8 @@ def get_memory_info(device: str = "GPU:0") -> Dict[str, int]:
     """What `tf.config.experimental.get_memory_info` gives, and `limit`: the bytes the allocator may take (0: it does not say)."""
     from ._tensorflow import stats
     info = dict(tf.config.experimental.get_memory_info(device))      # TensorFlow's own errors for a wrong device
-    read = stats.SOURCE.reader(parse_device(device))
-    info["limit"] = read()[2] if read is not None else 0
+    reader = stats.SOURCE.reader(parse_device(device))      # which has read already
+    info["limit"] = reader.buffer[2] if reader is not None else 0
     return info
 
 

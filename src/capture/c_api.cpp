@@ -91,6 +91,17 @@ VS_EXPORT int vramscope_pools(struct vramscope_pool_info* out, int capacity) {
   return static_cast<int>(count);
 }
 
+VS_EXPORT int vramscope_pool_totals(int pool, struct vramscope_totals* out) {
+  if (!record::active() || pool < 0 || static_cast<std::uint32_t>(pool) >= record::pool_count()) return -1;
+  const spool::Pool& totals = *record::pool_totals(static_cast<std::uint8_t>(pool));
+  out->current_bytes = totals.live_bytes.load(std::memory_order_relaxed);
+  out->peak_bytes = totals.window_peak.load(std::memory_order_relaxed);
+  out->limit_bytes = totals.limit_bytes.load(std::memory_order_relaxed);
+  out->region_bytes = totals.region_bytes.load(std::memory_order_relaxed);
+  if (out->largest_free != nullptr) out->largest_free_bytes = out->largest_free(out->allocator);
+  return 0;
+}
+
 VS_EXPORT int vramscope_reset_peak(const char* pool_name) {
   int found = -1;
   for (std::uint32_t i = 0; pool_name != nullptr && i < record::pool_count(); ++i) {

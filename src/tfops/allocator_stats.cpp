@@ -3,8 +3,9 @@
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 
+#include "tfops/allocator_lock.h"
 #include "tfops/tf_api.h"
 
 namespace vramscope::tfops {
@@ -43,12 +44,15 @@ union StatsBuffer {
   AllocatorStats stats;
   unsigned char bytes[512];
 };
-constexpr unsigned char kUntouched = 0xA5;
+constexpr std::int64_t kUntouched = -0x5A5A5A5A5A5A5A5B;
 
 using GetAllocator = void* (*)(KernelContext*, AllocatorAttributes);
 using GetStats = void (*)(StatsBuffer* result, void* allocator);
 using ClearStats = bool (*)(void* allocator);
 
+using LargestFreeChunk = std::int64_t (*)(void* allocator);
+
+constexpr const char* kGetStats = "_ZN3tsl12BFCAllocator8GetStatsEv";
 constexpr std::size_t kNoSlot = 0;
 constexpr std::size_t kVtableSlots = 32;
 
@@ -82,23 +86,39 @@ void* device_allocator(KernelContext* context) {
 }
 
 Answer read_stats(void* allocator, vramscope_tf_stats& out) {
-  static const std::size_t slot = slot_of("_ZN3tsl12BFCAllocator8GetStatsEv");
+  static const std::size_t slot = slot_of(kGetStats);
   if (allocator == nullptr || slot == kNoSlot) return Answer::unreachable;
   StatsBuffer buffer;
-  std::memset(buffer.bytes, kUntouched, sizeof buffer.bytes);
+  buffer.stats = {};
+  buffer.stats.bytes_in_use = kUntouched;
   reinterpret_cast<GetStats>(entry(allocator, slot))(&buffer, allocator);
-  StatsBuffer untouched;
-  std::memset(untouched.bytes, kUntouched, sizeof untouched.bytes);
   const AllocatorStats& stats = buffer.stats;
-  if (stats.bytes_in_use == untouched.stats.bytes_in_use) return Answer::none_kept;
+  if (stats.bytes_in_use == kUntouched) return Answer::none_kept;
   out.allocs = static_cast<std::uint64_t>(stats.num_allocs);
   out.current_bytes = static_cast<std::uint64_t>(stats.bytes_in_use);
   out.peak_bytes = static_cast<std::uint64_t>(stats.peak_bytes_in_use);
   out.largest_bytes = static_cast<std::uint64_t>(stats.largest_alloc_size);
   out.limit_bytes = unsigned_or_zero(stats.bytes_limit);
   out.pool_bytes = unsigned_or_zero(stats.pool_bytes);
-  out.largest_free_bytes = stats.largest_free_block_bytes > 0 ? static_cast<std::uint64_t>(stats.largest_free_block_bytes) : 0;
+  out.largest_free_bytes =
+      stats.largest_free_block_bytes > 0 ? static_cast<std::uint64_t>(stats.largest_free_block_bytes) : VRAMSCOPE_TF_UNKNOWN;
   return Answer::ok;
+}
+
+std::uint64_t largest_free_bytes(void* allocator) {
+  static const std::size_t slot = slot_of(kGetStats);
+  if (allocator == nullptr || slot == kNoSlot) return VRAMSCOPE_TF_UNKNOWN;
+  static void* const get_stats = dlsym(framework_handle(), kGetStats);
+  static const auto largest =
+      reinterpret_cast<LargestFreeChunk>(dlsym(framework_handle(), "_ZN3tsl12BFCAllocator16LargestFreeChunkEv"));
+  static const AllocatorLock guard = find_allocator_lock(get_stats);
+  // Only of a BFC allocator: another class has another GetStats.
+  if (largest == nullptr || !guard.known() || entry(allocator, slot) != get_stats) return VRAMSCOPE_TF_UNKNOWN;
+  void* const lock = static_cast<char*>(allocator) + guard.offset;
+  guard.lock(lock);
+  const std::int64_t bytes = largest(allocator);
+  guard.unlock(lock);
+  return bytes >= 0 ? static_cast<std::uint64_t>(bytes) : VRAMSCOPE_TF_UNKNOWN;
 }
 
 Answer clear_stats(void* allocator) {

@@ -20,6 +20,9 @@ enum class Answer { ok, none_kept, unreachable };
 
 // none_kept: the allocator keeps no statistics (the CPU's, unless it is a BFC). Takes the allocator's lock for a moment.
 Answer read_stats(void* allocator, vramscope_tf_stats& out);
+// The largest chunk that a BFC allocator could hand out without growing; VRAMSCOPE_TF_UNKNOWN of any other. Takes the allocator's
+// lock for a moment. To be called by one thread at a time.
+std::uint64_t largest_free_bytes(void* allocator);
 // Peak = current, counts = 0: what tf.config.experimental.reset_memory_stats does.
 Answer clear_stats(void* allocator);
 

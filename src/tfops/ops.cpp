@@ -141,7 +141,15 @@ void register_op(const char* name) {
 extern "C" {
 
 [[gnu::visibility("default")]] int vramscope_tf_read_stats(std::uint64_t allocator, vramscope_tf_stats* out) {
-  return static_cast<int>(vramscope::tfops::read_stats(reinterpret_cast<void*>(allocator), *out));
+  void* const where = reinterpret_cast<void*>(allocator);
+  const auto answer = vramscope::tfops::read_stats(where, *out);
+  if (answer == vramscope::tfops::Answer::ok && out->largest_free_bytes == VRAMSCOPE_TF_UNKNOWN)
+    out->largest_free_bytes = vramscope::tfops::largest_free_bytes(where);
+  return static_cast<int>(answer);
+}
+
+[[gnu::visibility("default")]] std::uint64_t vramscope_tf_largest_free(std::uint64_t allocator) {
+  return vramscope::tfops::largest_free_bytes(reinterpret_cast<void*>(allocator));
 }
 
 [[gnu::visibility("default")]] int vramscope_tf_clear_stats(std::uint64_t allocator) {

@@ -20,7 +20,6 @@ def functions() -> ctypes.PyDLL:
     """The C functions of the same file."""
     module()
     library = ctypes.PyDLL(str(_files.library(_files.TFOPS)))
-    library.vramscope_tf_read_stats.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
     library.vramscope_tf_clear_stats.argtypes = [ctypes.c_uint64]
     return library
 

@@ -1,10 +1,11 @@
 """PyTorch's own allocator statistics, for memory_info in a process that is not recorded."""
 from __future__ import annotations
 
+import ctypes
 import sys
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
-from .._memory import Counters, Device, Source
+from .._memory import UNKNOWN, Device, Reader, Source
 
 
 class _TorchSource(Source):
@@ -18,20 +19,20 @@ class _TorchSource(Source):
             return None
         return cuda
 
-    def reader(self, device: Device) -> Optional[Callable[[], Counters]]:
+    def reader(self, device: Device) -> Optional[Reader]:
         cuda = self._cuda(device)
         if cuda is None:
             return None
-        index, stats = device.index, cuda.memory_stats_as_nested_dict
+        stats, buffer = cuda.memory_stats_as_nested_dict, (ctypes.c_uint64 * 5)(0, 0, 0, 0, UNKNOWN)
 
-        def read() -> Counters:
+        def read(index: int, _: object) -> int:
             counters = stats(index)
-            if not counters:        # nothing allocated yet
-                return 0, 0, 0, 0, 0
-            allocated, reserved = counters["allocated_bytes"]["all"], counters["reserved_bytes"]["all"]
-            return allocated["current"], allocated["peak"], 0, reserved["current"], 0
+            if counters:        # empty: nothing allocated yet
+                allocated, reserved = counters["allocated_bytes"]["all"], counters["reserved_bytes"]["all"]
+                buffer[:4] = allocated["current"], allocated["peak"], 0, reserved["current"]
+            return 0
 
-        return read
+        return Reader(read, device.index, None, buffer)
 
     def reset(self, device: Device) -> bool:
         cuda = self._cuda(device)
