@@ -27,6 +27,13 @@ void vramscope_name_layers(const uint64_t* objects, const char* const* names, si
 /* How many times a layer without a name was met so far. */
 uint64_t vramscope_unnamed_layers(void);
 
+/* A place in the program and the place that called it (0 = none): its number, 0 if there is no room. For vramscope_name_lines. */
+uint32_t vramscope_add_place(const char* file, const char* function, uint32_t line, uint32_t outer);
+/* Code that a compiler wrote: which part of the network each line works for, "block.0/Linear", or ".0/Linear" for a part of the
+ * layer whose call is on the stack (NULL = that layer itself), and for which place. A count of 0 forgets the code object, which
+ * is about to be freed. */
+void vramscope_name_lines(uint64_t code, const uint32_t* lines, const char* const* parts, const uint32_t* places, size_t count);
+
 /* vramscope_tag for many addresses of one category. An address of 0 is skipped; layers may be NULL. */
 void vramscope_tag_many(const uint64_t* addresses, const uint64_t* bytes, const char* const* names, const char* const* layers,
                         size_t count, int category);

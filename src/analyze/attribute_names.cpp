@@ -23,10 +23,17 @@ std::string short_line(std::string_view file, std::uint64_t line) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1), line);
 }
 
+// A file that torch.compile wrote: its name is a hash of 51 letters and digits after a "c".
+bool is_generated(std::string_view file) {
+  std::string_view name = file.substr(file.rfind('/') + 1);
+  return name.size() == 55 && name.front() == 'c' && name.ends_with(".py") &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
+}
+
 bool is_library(std::string_view file) {
-  return file.find("site-packages") != std::string_view::npos || file.find("dist-packages") != std::string_view::npos ||
-         file.find("/lib/python") != std::string_view::npos || file.find("/vramscope/") != std::string_view::npos ||
-         file.starts_with('<') || !file.ends_with(".py");
+  return is_generated(file) || file.find("site-packages") != std::string_view::npos ||
+         file.find("dist-packages") != std::string_view::npos || file.find("/lib/python") != std::string_view::npos ||
+         file.find("/vramscope/") != std::string_view::npos || file.starts_with('<') || !file.ends_with(".py");
 }
 
 // Code without a file that somebody typed (python -c, a prompt), or that was made at run time.

@@ -182,6 +182,18 @@ def case_compile():
     return {"graphs": len(graphs), "breaks": sum(counters["graph_break"].values()), "recompiles": sum(counters["recompiles"].values())}
 
 
+def case_compiled(backend, what="model"):
+    """The whole model, or each block for itself."""
+    net = Net()
+    if what == "blocks":
+        for block in net.blocks:
+            block.compile(backend=backend)
+    elif backend != "none":
+        return train(torch.compile(net, backend=backend), 4) and {}
+    train(net, 4)
+    return {}
+
+
 def case_loader():
     data = torch.utils.data.TensorDataset(torch.randint(0, 100, (32, 16)), torch.randint(0, 100, (32, 16)))
     net = Net()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import emit, torch_frames, torch_names, torch_optimizers, torch_tags, wrapping
+from . import emit, torch_compiled, torch_frames, torch_names, torch_optimizers, torch_tags, wrapping
 
 
 def install(torch: Any) -> None:
     torch_frames.watch_all(torch)
     torch_names.install(torch)
     torch_optimizers.install(torch)
+    torch_compiled.watch_graph_modules(torch.fx.graph_module)
     wrapping.wrap(torch.utils.data.DataLoader, "__iter__", _before_epoch)
     emit.at_first_event(lambda: _settings(torch))
 

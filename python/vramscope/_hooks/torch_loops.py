@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .. import _recorder
-from . import emit, ranks, torch_frames, wrapping
+from . import emit, ranks, torch_compiled, torch_frames, wrapping
 
 
 def install(module: Any) -> None:
@@ -73,6 +73,9 @@ _INSTALL = {
     "pytorch_lightning.trainer.connectors.callback_connector": _lightning,
     "transformers.trainer": _transformers,
     "torch._dynamo.convert_frame": torch_frames.watch_compile,
+    "torch._dynamo.output_graph": torch_compiled.watch_dynamo,
+    "torch._functorch._aot_autograd.runtime_wrappers": torch_compiled.watch_training,
+    "torch._inductor.codecache": torch_compiled.watch_inductor,
     "torch.distributed.distributed_c10d": _process_group,
     "torch.nn.parallel.distributed": torch_frames.watch_ddp,
     "torch.utils.data._utils.worker": _loader_worker,

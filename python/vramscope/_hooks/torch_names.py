@@ -7,6 +7,7 @@ torch.compile sees nothing of ours.
 from __future__ import annotations
 
 import ctypes
+import gc
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -93,7 +94,7 @@ def name_model(root: Any) -> None:
         names.append(f"{path or kind}/{type(module).__name__}".encode("utf-8", "replace"))
     _tell_layers(objects, names)
     for path, parameter in root.named_parameters():
-        parameter_names.setdefault(id(parameter), (path, path.rpartition(".")[0] or kind))
+        parameter_names[id(parameter)] = path, path.rpartition(".")[0] or kind
     torch_tags.tag_tensors(((path, path.rpartition(".")[0] or kind, p) for path, p in root.named_parameters()), "parameter")
     torch_tags.tag_tensors(((path, path.rpartition(".")[0] or kind, b) for path, b in root.named_buffers()), "buffer")
 
@@ -103,6 +104,28 @@ def _tell_layers(objects: List[int], names: List[bytes]) -> None:
     count = len(objects)
     if library is not None and count:
         library.vramscope_name_layers((ctypes.c_uint64 * count)(*objects), (ctypes.c_char_p * count)(*names), ctypes.c_size_t(count))
+
+
+def is_module(value: Any) -> bool:
+    return issubclass(type(value), _torch.nn.Module)        # not isinstance: that may wake a proxy
+
+
+_all_named = False
+_looks_left = 4
+
+
+def name_all_models() -> None:
+    """All models that there are. A part of a model may be compiled, or all of it inside a function, so that the model itself is
+    never called where we could see it. Looks at every object once, which takes tenths of a second: beside compiling, nothing."""
+    global _all_named
+    if _all_named:
+        return
+    _all_named = True
+    modules = [value for value in gc.get_objects() if is_module(value) and not isinstance(value, _torch.fx.GraphModule)]
+    parts = {id(part) for module in modules for part in module.children()}
+    for module in modules:
+        if id(module) not in parts:
+            emit.quietly(lambda: name_model(module))
 
 
 _begun = False
@@ -119,7 +142,7 @@ def begin_first_step() -> None:
 
 def after_step() -> None:
     """Looks at modules again if one without a name was met; stops looking after a few steps without one."""
-    global _unnamed_seen, _quiet_steps
+    global _unnamed_seen, _quiet_steps, _all_named, _looks_left
     library = torch_frames.library()
     if library is None:
         return
@@ -128,6 +151,9 @@ def after_step() -> None:
         _unnamed_seen, _quiet_steps = seen, 0
         if not _compiled:
             arm()
+        elif _looks_left > 0:       # a hook would make the compiler begin anew
+            _looks_left, _all_named = _looks_left - 1, False
+            name_all_models()
     elif _handle is not None:
         _quiet_steps += 1       # several optimizers may step before the model without a name is called again
         if _quiet_steps >= _QUIET_STEPS:

@@ -1,6 +1,7 @@
 // The C ABI of include/vramscope/labels.h, but for steps (capture/torch).
 #include "vramscope/labels.h"
 
+#include "capture/stacks/compiled_lines.h"
 #include "capture/stacks/python_walk.h"
 #include "capture/stacks/stacks.h"
 #include "capture/stacks/watches.h"
@@ -22,6 +23,16 @@ VS_EXPORT int vramscope_watch_code(uint64_t code, int role, int phase, int self_
 VS_EXPORT void vramscope_name_layers(const uint64_t* objects, const char* const* names, size_t count) {
   for (size_t i = 0; i < count; ++i) stacks::name_object(objects[i], names[i]);
   stacks::forget_labels();
+}
+
+VS_EXPORT uint32_t vramscope_add_place(const char* file, const char* function, uint32_t line, uint32_t outer) {
+  return stacks::add_place(file, function, line, outer);
+}
+
+VS_EXPORT void vramscope_name_lines(uint64_t code, const uint32_t* lines, const char* const* parts, const uint32_t* places,
+                                    size_t count) {
+  if (count == 0) stacks::forget_code(code);
+  for (size_t i = 0; i < count; ++i) stacks::name_line(code, lines[i], parts[i], places[i]);
 }
 
 VS_EXPORT uint64_t vramscope_unnamed_layers(void) { return stacks::g_unnamed_layers.load(std::memory_order_relaxed); }

@@ -36,7 +36,8 @@ class SharedCache {
     Slot* const first = &slots_[(key >> (64 - kBits)) & ~(kWays - 1)];
     Slot* slot = first + ((key >> 1) & (kWays - 1));  // whom to replace when all are taken
     for (std::size_t way = 0; way < kWays; ++way) {
-      if (first[way].check.load(std::memory_order_relaxed) == 0) {
+      const std::uint64_t there = key_in(first[way]);
+      if (there == key || there == 0) {  // what is said anew holds from now on
         slot = first + way;
         break;
       }
@@ -55,6 +56,11 @@ class SharedCache {
     std::atomic<std::uint64_t> check;
     std::atomic<std::uint64_t> value[kValues];
   };
+  static std::uint64_t key_in(const Slot& slot) {
+    std::uint64_t key = slot.check.load(std::memory_order_relaxed);
+    for (const auto& value : slot.value) key ^= value.load(std::memory_order_relaxed);
+    return key;
+  }
   Slot slots_[std::size_t{1} << kBits];
 };
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "capture/stacks/compiled_lines.h"
 #include "capture/stacks/hash.h"
 #include "capture/stacks/modules.h"
 #include "capture/stacks/native_walk.h"
@@ -32,13 +33,8 @@ struct CodeInfo {
   std::uint64_t hash = 0;
 };
 
-CodeInfo define_code(const Python& py, const PythonFrame& frame) {
-  const PythonLayout& layout = py.layout;
-  char name[256];
-  char file[1024];
-  const std::size_t name_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_name), name, sizeof name);
-  const std::size_t file_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_file), file, sizeof file);
-  const auto first_line = peek<std::uint32_t>(frame.code + layout.code_first_line);
+CodeInfo define_code(const char* name, std::size_t name_bytes, const char* file, std::size_t file_bytes,
+                     std::uint32_t first_line) {
   const std::uint32_t function_id = record::intern(name, name_bytes);
   const std::uint32_t file_id = record::intern(file, file_bytes);
   auto* const head = record::reserve(spool::RecordKind::code, sizeof(spool::CodeRecord));
@@ -52,6 +48,15 @@ CodeInfo define_code(const Python& py, const PythonFrame& frame) {
   record::publish(head);
   info.hash = hash_bytes(file, file_bytes, hash_bytes(name, name_bytes, first_line));
   return info;
+}
+
+CodeInfo define_code(const Python& py, const PythonFrame& frame) {
+  const PythonLayout& layout = py.layout;
+  char name[256];
+  char file[1024];
+  const std::size_t name_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_name), name, sizeof name);
+  const std::size_t file_bytes = read_text(layout, peek<std::uint64_t>(frame.code + layout.code_file), file, sizeof file);
+  return define_code(name, name_bytes, file, file_bytes, peek<std::uint32_t>(frame.code + layout.code_first_line));
 }
 
 struct FrameInfo {
@@ -82,6 +87,23 @@ FrameInfo frame_info(const Python& py, const PythonFrame& frame, std::uint64_t e
   return info;
 }
 
+// A place that is on no stack, because a compiler put its code elsewhere.
+FrameInfo place_info(const Place& place, std::uint64_t epoch) {
+  const std::uint64_t key = fold((std::uint64_t{place.file} << 32 | place.function) ^ kHash1, epoch ^ kHash2);
+  CodeInfo code;
+  decltype(g_codes)::Entry known;
+  if (g_codes.find(key, known)) {
+    code = {static_cast<std::uint32_t>(known.value[0]), known.value[1]};
+  } else {
+    const char* const name = layer_text(place.function);
+    const char* const file = layer_text(place.file);
+    code = define_code(name, std::strlen(name), file, std::strlen(file), 0);
+    if (code.id == 0) return {};
+    g_codes.put(key, {{code.id, code.hash}});
+  }
+  return {code.id, place.line, fold(code.hash ^ kHash1, place.line ^ kHash0)};
+}
+
 // The record's frames are filled in place, after the hash is known: collected on this stack first.
 struct Collected {
   spool::Frame frames[kMaxNative + kMaxPython];
@@ -93,6 +115,14 @@ struct Collected {
   void add(const spool::Frame& frame, std::uint64_t frame_hash) {
     frames[count++] = frame;
     hash = chain(hash, frame_hash);
+  }
+  bool full() {
+    truncated += count == kMaxNative + kMaxPython ? 1 : 0;
+    return truncated != 0;
+  }
+  void add(const FrameInfo& info) {
+    if (info.code == 0) whole = false;
+    add({info.code, info.line, 0}, info.hash);
   }
 };
 
@@ -109,21 +139,29 @@ bool write_stack(const Collected& stack) {
   return true;
 }
 
+constexpr std::uint32_t kHandleMask = (1u << 17) - 1;  // handles of names (layer_text) are below it
+static_assert(static_cast<unsigned>(Phase::kCount) <= 16);
+
 Snapshot unpack(const decltype(g_stacks)::Entry& entry) {
+  const std::uint64_t labels = entry.value[1];
   Snapshot out;
   out.id = entry.value[0];
-  out.layer = static_cast<std::uint32_t>(entry.value[1]) & 0xffffff;
-  out.op = static_cast<std::uint32_t>(entry.value[1] >> 24) & 0xffffff;
-  out.phase = static_cast<Phase>((entry.value[1] >> 48) & 0xff);
-  out.has_frames = ((entry.value[1] >> 56) & 1) != 0;
+  out.layer = static_cast<std::uint32_t>(labels) & kHandleMask;
+  out.part = static_cast<std::uint32_t>(labels >> 17) & kHandleMask;
+  out.op = static_cast<std::uint32_t>(labels >> 34) & 0xffffff;
+  out.phase = static_cast<Phase>((labels >> 58) & 15);
+  out.has_frames = ((labels >> 62) & 1) != 0;
   return out;
 }
 
 std::uint64_t pack_labels(const Labels& labels, bool has_frames) {
-  const std::uint32_t op_id = intern_op(labels.layer, labels.plumbing);
-  const std::uint64_t layer = labels.layer < (1u << 24) ? labels.layer : 0;
+  const bool in_part = labels.part != 0 && *labels.plumbing == '\0';
+  const std::uint32_t op_id = in_part ? intern_part(labels.layer, labels.part) : intern_op(labels.layer, labels.plumbing);
+  const std::uint64_t layer = labels.layer & kHandleMask;
+  const std::uint64_t part = in_part ? labels.part & kHandleMask : 0;
   const std::uint64_t op = op_id < (1u << 24) ? op_id : 0;
-  return layer | (op << 24) | (std::uint64_t{static_cast<std::uint8_t>(labels.phase)} << 48) | (std::uint64_t{has_frames} << 56);
+  return layer | (part << 17) | (op << 34) | (std::uint64_t{static_cast<std::uint8_t>(labels.phase)} << 58) |
+         (std::uint64_t{has_frames} << 62);
 }
 
 struct Wanted {
@@ -145,15 +183,12 @@ struct Wanted {
   if (py != nullptr) {
     walk_python(*py, [&](const PythonFrame& frame) {
       has_frames = true;
-      if (wanted.labels) labels.add(py->layout, frame);
+      const CompiledLine compiled = compiled_line(*py, frame);
+      if (wanted.labels) labels.add(py->layout, frame, compiled.part);
       if (!wanted.python_frames) return true;
-      if (stack.count == kMaxPython + kMaxNative) {
-        ++stack.truncated;
-        return true;
-      }
-      const FrameInfo info = frame_info(*py, frame, epoch);
-      if (info.code == 0) stack.whole = false;
-      stack.add({info.code, info.line, 0}, info.hash);
+      for (Place place = place_at(compiled.place); place.file != 0; place = place_at(place.outer))
+        if (!stack.full()) stack.add(place_info(place, epoch));
+      if (!stack.full()) stack.add(frame_info(*py, frame, epoch));
       return true;
     });
   }

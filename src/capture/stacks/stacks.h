@@ -35,6 +35,7 @@ const char* phase_name(Phase phase);
 struct Snapshot {
   std::uint64_t id = 0;     // for AllocEvent::stack; 0 = none
   std::uint32_t layer = 0;  // handle of the innermost named network layer whose call is on the stack (layer_text)
+  std::uint32_t part = 0;   // handle: compiled code works for this part of the layer (CompiledLine::part)
   std::uint32_t op = 0;     // string id: "layer/type", "layer/plumbing" or the plumbing alone (Role::op)
   Phase phase = Phase::none;
   bool has_frames = false;  // false: a thread without Python frames, labels must come from elsewhere

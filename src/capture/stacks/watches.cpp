@@ -116,7 +116,28 @@ std::uint32_t intern_op(std::uint32_t layer, const char* plumbing) {
   return record::intern(text.c_str(), text.size());
 }
 
-void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame) {
+std::uint32_t intern_part(std::uint32_t layer, std::uint32_t part) {
+  const char* inner = layer_text(part);
+  if (*inner != '.') return record::intern(inner);
+  const char* const outer = layer_text(layer);
+  const char* const type = std::strrchr(outer, '/');
+  const std::size_t bytes = type != nullptr ? static_cast<std::size_t>(type - outer) : 0;
+  // The whole model is called by its type alone: its parts begin the path.
+  const bool whole_model = bytes == 0 || (std::strlen(type + 1) == bytes && std::strncmp(outer, type + 1, bytes) == 0);
+  if (whole_model) return record::intern(inner + 1);
+  char layer_only[401] = {};
+  std::memcpy(layer_only, outer, bytes);
+  record::Text<801> text;
+  text.add(layer_only).add(inner);
+  return record::intern(text.c_str(), text.size());
+}
+
+void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std::uint32_t part) {
+  if (part != 0) {
+    if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
+    if (labels_.layer == 0 && labels_.part == 0) labels_.part = part;
+    return;
+  }
   const Watched* const watched = find(frame.code);
   if (watched == nullptr) return;
   switch (watched->role) {

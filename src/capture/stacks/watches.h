@@ -45,16 +45,21 @@ inline std::uint64_t layer_object(const PythonLayout& layout, const PythonFrame&
 
 struct Labels {
   std::uint32_t layer = 0;
+  std::uint32_t part = 0;  // CompiledLine::part
   const char* plumbing = "";
   Phase phase = Phase::none;
 };
 // String id of "layer/plumbing", or of what there is of it.
 std::uint32_t intern_op(std::uint32_t layer, const char* plumbing);
+// String id of a part of the network (CompiledLine::part) inside a layer: "block.3/Block" and ".mlp/Linear" are
+// "block.3.mlp/Linear".
+std::uint32_t intern_part(std::uint32_t layer, std::uint32_t part);
 
 // Takes the frames of one stack, innermost first.
 class LabelReader {
  public:
-  void add(const PythonLayout& layout, const PythonFrame& frame);
+  // `part`: CompiledLine::part of this frame.
+  void add(const PythonLayout& layout, const PythonFrame& frame, std::uint32_t part);
   Labels finish() const;
 
  private:

@@ -21,7 +21,7 @@ struct Evaluation {
   const char* frame;
   const void* node;
 };
-constinit thread_local Evaluation t_evaluation;
+constinit thread_local Evaluation t_evaluation{};
 
 // Where in the numbers of the forward thread each layer begins. One writer; a reader that is overtaken finds a wrong or no layer,
 // never wrong memory.
@@ -82,10 +82,14 @@ TypeName type_name(std::uint64_t vtable) {
   return out;
 }
 
-stacks::SharedCache<1, 12> g_ops;  // node type, layer, spool -> string id
+stacks::SharedCache<1, 12> g_ops;  // node type or part, layer, spool -> string id
+
+std::uint64_t cache_key(std::uint64_t what, std::uint32_t layer) {
+  return stacks::fold(what ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
+}
 
 std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
-  const std::uint64_t key = stacks::fold(vtable ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
+  const std::uint64_t key = cache_key(vtable, layer);
   decltype(g_ops)::Entry entry;
   if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
   const std::uint32_t op = stacks::intern_op(layer, type_name(vtable).text);
@@ -120,7 +124,17 @@ Backward current_node() {
   if (now.frame == nullptr || static_cast<const char*>(__builtin_frame_address(0)) >= now.frame) return {};
   const auto node = reinterpret_cast<std::uint64_t>(now.node);
   if (!readable(node, 32)) return {true, 0};
-  return {true, op_of(peek<std::uint64_t>(node), layer_of(number_of(node)))};
+  const std::uint32_t layer = layer_of(number_of(node));
+  return {true, op_of(peek<std::uint64_t>(node), layer), layer};
+}
+
+std::uint32_t part_of(const Backward& backward, std::uint32_t part) {
+  const std::uint64_t key = cache_key(std::uint64_t{part} << 32, backward.layer);
+  decltype(g_ops)::Entry entry;
+  if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
+  const std::uint32_t op = stacks::intern_part(backward.layer, part);
+  g_ops.put(key, {{op}});
+  return op;
 }
 
 }  // namespace vramscope::capture::torch

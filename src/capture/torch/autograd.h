@@ -15,9 +15,12 @@ void note_forward(const Library& real, std::uint32_t layer);
 
 struct Backward {
   bool inside = false;
-  std::uint32_t op = 0;  // string id: "layer/AddmmBackward0", or the node alone
+  std::uint32_t op = 0;     // string id: "layer/AddmmBackward0", or the node alone
+  std::uint32_t layer = 0;  // the layer that made the node in forward
 };
 // The autograd node that the calling thread evaluates right now.
 Backward current_node();
+// String id of a part of that layer, for which compiled code works (stacks::Snapshot::part).
+std::uint32_t part_of(const Backward& backward, std::uint32_t part);
 
 }  // namespace vramscope::capture::torch
