@@ -144,7 +144,7 @@ def test_custom_loop_in_a_function(run_python, each_python):
     told, names = finished.told, finished.answer
     assert "Traceback" not in finished.stderr
     assert len(spans(told.marks_of("step"))) == 4                   # the first call is known to train only when it ended:
-    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step"]
+    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@1"]
     first, second = f"{names['block']}/{names['first']}", f"{names['block']}/{names['second']}"
     lines = {(s.layer, s.line) for op, s in told.op_sources.items() if "gradient_tape" not in op and s.layer and s.line < 31}
     assert lines == {(first, 13), (second, 14), (names["block"], 13), (names["block"], 14), (names["head"], 23)}
@@ -236,7 +236,7 @@ def test_after_a_fit_that_failed_a_custom_loop_is_told(run_python, each_python):
         spans(told.marks_of(kind))                                                                  # each begin has its end
     phases = [(m.name, m.edge) for m in told.marks_of("phase") if m.name != "trace"]
     assert phases == [("train", "begin"), ("train", "end"), ("evaluate", "begin"), ("evaluate", "end")]
-    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step"]
+    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@2"]
 
 
 FAULTS = """

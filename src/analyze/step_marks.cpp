@@ -53,23 +53,28 @@ std::string_view step_kind(const trace::Dictionaries& words, const trace::Mark& 
   return word.empty() || word == "batch" ? "train" : word;
 }
 
+// Gradients are applied by optimizers with a number, or by hand to a variable with one.
+bool by_hand(std::string_view whom) { return whom.starts_with('v'); }
+
 // Which marks are steps. A program that tells steps tells batches too: then only those of evaluation and prediction count. A
 // function that only takes gradients is a step of its own unless an optimizer is applied elsewhere: then it is the beginning of
 // the step that applies them. Whether a function trains is known when its first call ends: that one is told as a plain function,
-// and what it was at its end.
+// and what it was at its end. A mark's detail says what it was, and behind an @ by whom gradients were applied; where an
+// optimizer does that, variables that are written by hand are no steps.
 class StepMarks {
  public:
   StepMarks(const Tables& tables, const trace::Dictionaries& words) : words_(words) {
     torch_ = std::ranges::any_of(words.pools, [](const auto& pool) { return pool.framework == trace::Framework::pytorch; });
     for (const auto& oom : tables.ooms) last_work_ = std::max(last_work_, oom.pos + 1);
+    optimizers_ = std::ranges::any_of(tables.marks, [&](const MarkAt& m) { return !by(m).empty() && !by_hand(by(m)); });
     for (const MarkAt& m : tables.marks) {
-      bool step = m.row.kind == trace::MarkKind::step;
+      bool step = m.row.kind == trace::MarkKind::step && counts(m);
       any_ = any_ || step || is_first_call(m);
       const bool phase = m.row.kind == trace::MarkKind::phase && m.row.edge == trace::MarkEdge::begin;
       if (phase && (text(words, m.row.name) == "forward" || text(words, m.row.name) == "backward"))
         last_work_ = std::max(last_work_, m.pos + 1);
       bool eagerly = step && m.row.edge == trace::MarkEdge::instant && text(words, m.row.name) == "optimizer";
-      applied_ = applied_ || eagerly || (is_first_call(m) && detail(m) != "gradients");
+      applied_ = applied_ || eagerly || (is_first_call(m) && what(m) != "gradients");
     }
   }
   static bool may_matter(const MarkAt& m) {
@@ -81,26 +86,96 @@ class StepMarks {
     return false;
   }
   bool is_first_call(const MarkAt& m) const {
-    return m.row.kind == trace::MarkKind::function && m.row.edge == trace::MarkEdge::end && !detail(m).empty();
+    return m.row.kind == trace::MarkKind::function && m.row.edge == trace::MarkEdge::end && !detail(m).empty() && counts(m);
   }
-  bool only_gradients(const MarkAt& end) const { return applied_ && detail(end) == "gradients"; }
-  bool is_again(const MarkAt& begin) const { return detail(begin) == "again"; }
+  bool counts(const MarkAt& m) const { return !optimizers_ || !by_hand(by(m)); }
+  // Another variable is written in the step that was told last.
+  bool is_more(const MarkAt& m) const {
+    return m.row.kind == trace::MarkKind::function && m.row.edge == trace::MarkEdge::instant && what(m) == "more" && counts(m);
+  }
+  bool only_gradients(const MarkAt& end) const { return applied_ && what(end) == "gradients"; }
+  bool is_again(const MarkAt& begin) const { return what(begin) == "again"; }
   // PyTorch: a step begins with the first allocation after the last one, and that may be what the program does when it has
   // trained.
   bool is_idle_since(std::uint64_t begin) const { return torch_ && begin >= last_work_; }
-  bool loops(const MarkAt& end) const { return detail(end) == "loop"; }
+  bool loops(const MarkAt& end) const { return what(end) == "loop"; }
+  std::string_view by(const MarkAt& m) const {
+    const std::size_t at = detail(m).find('@');
+    const bool tells = m.row.kind == trace::MarkKind::step || m.row.kind == trace::MarkKind::function;
+    return tells && at != std::string_view::npos ? detail(m).substr(at + 1) : std::string_view();
+  }
 
  private:
   std::string_view detail(const MarkAt& m) const { return text(words_, m.row.detail); }
+  std::string_view what(const MarkAt& m) const { return detail(m).substr(0, detail(m).find('@')); }
 
   const trace::Dictionaries& words_;
-  bool any_ = false, applied_ = false, torch_ = false;
+  bool any_ = false, applied_ = false, torch_ = false, optimizers_ = false;
   std::uint64_t last_work_ = 0;  // behind the last training that began, or the last request that failed
 };
 
 bool is_tracing(const trace::Dictionaries& words, const trace::Mark& mark) {
   return mark.kind == trace::MarkKind::retrace ||
          (mark.kind == trace::MarkKind::phase && mark.edge == trace::MarkEdge::begin && text(words, mark.name) == "trace");
+}
+
+// A step and who applied its gradients; 0 where that is not told.
+struct Applied {
+  StepRow step;
+  std::uint32_t by = 0;
+};
+
+// How often one of two follows the other.
+std::size_t turns(const std::vector<Applied>& steps, std::uint32_t one, std::uint32_t other) {
+  std::size_t out = 0;
+  std::uint32_t last = 0;
+  for (const Applied& s : steps) {
+    if (s.by != one && s.by != other) continue;
+    out += last != 0 && s.by != last;
+    last = s.by;
+  }
+  return out;
+}
+
+// Optimizers that take turns belong to one iteration: it begins with the one that was first. Those that come after each other (a
+// part is trained first, then the whole) do not: their turns are few beside their steps.
+std::map<std::uint32_t, std::uint32_t> who_leads(const std::vector<Applied>& steps) {
+  std::vector<std::uint32_t> leaders;  // in the order in which they came
+  std::map<std::uint32_t, std::uint32_t> out;
+  std::map<std::uint32_t, std::size_t> times;
+  for (const Applied& s : steps) ++times[s.by];
+  for (const Applied& s : steps) {
+    if (s.by == 0 || out.contains(s.by)) continue;
+    out[s.by] = s.by;
+    for (std::uint32_t leader : leaders)
+      if (std::size_t n = turns(steps, leader, s.by); n >= 2 && n >= std::min(times[leader], times[s.by])) {
+        out[s.by] = leader;
+        break;
+      }
+    if (out[s.by] == s.by) leaders.push_back(s.by);
+  }
+  return out;
+}
+
+// `steps` in the order of their begin.
+std::vector<StepRow> join_turns(const std::vector<Applied>& steps) {
+  const std::map<std::uint32_t, std::uint32_t> leads = who_leads(steps);
+  std::vector<StepRow> out;
+  std::map<std::uint32_t, std::size_t> last;  // by leader: its step in `out`
+  for (const Applied& s : steps) {
+    const std::uint32_t leader = s.by == 0 ? 0 : leads.at(s.by);
+    if (leader == s.by) {
+      last[leader] = out.size();
+      out.push_back(s.step);
+      continue;
+    }
+    StepRow& joined = out[last.at(leader)];
+    joined.end = std::max(joined.end, s.step.end);
+    joined.end_us = std::max(joined.end_us, s.step.end_us);
+    joined.retraced |= s.step.retraced;
+    joined.open = s.step.open;
+  }
+  return out;
 }
 
 }  // namespace
@@ -111,8 +186,8 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   StepMarks step_marks(tables, words);
   std::int64_t epoch = 0;
   std::map<std::uint32_t, std::vector<StepRow>> open;  // by thread
-  std::map<std::uint32_t, std::int64_t> count;         // by kind of step
   const MarkAt* last_instant = nullptr;
+  std::size_t last_by_hand = kNone32;
   struct InThread {
     std::vector<StepRow> functions;  // that are running
     std::int64_t first_batch = -1;
@@ -128,11 +203,12 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
   };
   std::map<std::uint32_t, Earlier> earlier;    // by thread, of its open step
   std::map<std::size_t, Earlier> begun_again;  // by place in out.steps
-  auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us) {
+  std::vector<std::uint32_t> by;               // whom, for each of out.steps
+  auto finish = [&](StepRow step, std::uint64_t pos, std::uint64_t time_us, std::string_view whom = {}) {
     step.end = pos;
     step.end_us = time_us;
-    step.number = ++count[step.kind];
     out.steps.push_back(step);
+    by.push_back(names.id(whom));
   };
   // A step whose function has ended, or the gradients for one.
   auto finish_function = [&](StepRow step, const MarkAt& m) {
@@ -148,7 +224,7 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       step.retraced |= gradients->retraced;
       gradients.reset();
     }
-    finish(step, m.pos, m.time_us);
+    finish(step, m.pos, m.time_us, step_marks.by(m));
     threads[m.thread].last = out.steps.size() - 1;
   };
   // steps_per_execution: a step runs the batches from the number at its begin to the number at its end.
@@ -175,6 +251,11 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
     step.begin = m.pos;
     step.begin_us = m.time_us;
     auto& mine = open[m.thread];
+    if (step_marks.is_more(m) && last_instant != nullptr && last_by_hand < out.steps.size()) {
+      out.steps[last_by_hand].end = m.pos;
+      out.steps[last_by_hand].end_us = m.time_us;
+      last_instant = &m;
+    }
     if (m.row.kind == trace::MarkKind::function) {
       auto& running = threads[m.thread].functions;
       if (m.row.edge == trace::MarkEdge::begin) running.push_back(step);
@@ -199,6 +280,10 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       mine.push_back(step);
     } else if (m.row.edge == trace::MarkEdge::end) {
       if (mine.empty()) continue;
+      if (!step_marks.counts(m)) {
+        mine.pop_back();
+        continue;
+      }
       if (step_marks.loops(m)) mine.back().batches = 0;
       const std::size_t known = out.steps.size();
       finish_function(mine.back(), m);
@@ -206,12 +291,13 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
         begun_again.emplace(out.steps.size() - 1, found->second);
       mine.pop_back();
       if (m.row.kind == trace::MarkKind::batch) end_batch(m);
-    } else {                                               // instants: a step lasts until the next one
+    } else if (step_marks.counts(m)) {                     // instants: a step lasts until the next one
       bool ends = text(words, m.row.name) == "optimizer";  // told after each step, not before it
       if (last_instant != nullptr || ends) {
         step.begin = last_instant != nullptr ? last_instant->pos : 0;
         step.begin_us = last_instant != nullptr ? last_instant->time_us : 0;
-        finish(step, m.pos, m.time_us);
+        finish(step, m.pos, m.time_us, step_marks.by(m));
+        if (by_hand(step_marks.by(m))) last_by_hand = out.steps.size() - 1;
       }
       last_instant = &m;
       threads[m.thread].gradients.reset();
@@ -235,8 +321,11 @@ StepsFound told_steps(const Tables& tables, const trace::Dictionaries& words, st
       step.open = kCutShort;
       finish(step, events, end_us);
     }
-  std::ranges::sort(out.steps, {}, &StepRow::begin);
-  count.clear();
+  std::vector<Applied> applied(out.steps.size());
+  for (std::size_t i = 0; i < applied.size(); ++i) applied[i] = {out.steps[i], by[i]};
+  std::ranges::stable_sort(applied, {}, [](const Applied& a) { return a.step.begin; });
+  out.steps = join_turns(applied);
+  std::map<std::uint32_t, std::int64_t> count;  // by kind of step
   for (StepRow& step : out.steps) step.number = ++count[step.kind];
   out.source = out.steps.empty() ? 0 : 1;
   return out;

@@ -55,7 +55,7 @@ constexpr std::string_view kOwners[] = {"NCCL",    "cuBLAS",  "cuDNN",        "c
 constexpr std::string_view kMarkWords[] = {"train",   "fit",      "epoch",     "step",      "batch", "evaluate", "validate",
                                            "test",    "predict",  "import",    "build",     "trace", "compile",  "autotune",
                                            "input",   "forward",  "backward",  "optimizer", "save",  "load",     "other",
-                                           "retrace", "gradient", "gradients", "loop",      "again"};
+                                           "retrace", "gradient", "gradients", "loop",      "again", "more",     "variables"};
 
 bool begins_with_any(std::string_view text, std::span<const std::string_view> starts) {
   return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
@@ -125,7 +125,13 @@ bool Anonymizer::readable_setting(std::string_view key, std::string_view value) 
   return begins_with_any(key, kKnownValues) && value.find('/') == value.npos;
 }
 
-bool Anonymizer::readable_mark(std::string_view name) { return std::ranges::find(kMarkWords, name) != std::end(kMarkWords); }
+bool Anonymizer::readable_mark(std::string_view name) {
+  const auto known = [](std::string_view word) { return std::ranges::find(kMarkWords, word) != std::end(kMarkWords); };
+  const std::size_t at = name.find('@');  // what a step was, and by the number of which optimizer or variable
+  if (at == name.npos) return known(name);
+  const std::string_view what = name.substr(0, at), by = name.substr(at + 1);
+  return (what.empty() || known(what)) && by.find_first_not_of("0123456789+v") == by.npos;
+}
 
 bool Anonymizer::readable_owner(std::string_view name) { return std::ranges::find(kOwners, name) != std::end(kOwners); }
 

@@ -103,6 +103,10 @@ class ToldSteps : public testing::Test {
     mark(kind, Edge::begin, name);
     mark(kind, Edge::end, name, -1, detail);
   }
+  void by_hand(int number) {
+    mark(Kind::step, Edge::instant, "optimizer", number, "@v1");
+    mark(Kind::function, Edge::instant, "optimizer", -1, "more@v2");
+  }
   void execution(std::int64_t first_batch, std::int64_t last_batch) {
     mark(Kind::batch, Edge::begin, "train", first_batch);
     call(Kind::step, "train");
@@ -153,6 +157,47 @@ TEST_F(ToldSteps, GradientsAreAStepWhereNoOptimizerIsKnown) {
   call(Kind::function, "gradients_of", "gradients");
   for (int i = 0; i < 9; ++i) call(Kind::step, "gradients_of", "gradients");
   EXPECT_EQ(steps().steps.size(), 10u);
+}
+
+// Two models with an optimizer each: who applied the gradients is told behind an @.
+TEST_F(ToldSteps, OptimizersThatTakeTurnsMakeOneIteration) {
+  for (int i = 0; i < 10; ++i) {
+    call(i == 0 ? Kind::function : Kind::step, "critic", "step@1");
+    call(i == 0 ? Kind::function : Kind::step, "generator", "step@2");
+  }
+  Steps told = steps();
+  ASSERT_EQ(told.steps.size(), 10u);
+  for (const Step& s : told.steps) EXPECT_EQ(s.allocs, 3u) << s.number;  // one with each mark but the last
+}
+
+TEST_F(ToldSteps, ASecondOptimizerNowAndThenMakesNoIterations) {
+  for (int i = 0; i < 20; ++i) {
+    mark(Kind::step, Edge::instant, "optimizer", i, "@1");
+    if (i % 5 == 4) mark(Kind::step, Edge::instant, "optimizer", i, "@2");
+  }
+  EXPECT_EQ(steps().steps.size(), 20u);
+}
+
+TEST_F(ToldSteps, OptimizersThatComeAfterEachOtherHaveTheirOwnSteps) {
+  for (int i = 0; i < 20; ++i) call(Kind::step, "train", i < 10 ? "step@1" : "step@2");
+  EXPECT_EQ(steps().steps.size(), 20u);
+}
+
+TEST_F(ToldSteps, VariablesWrittenByHandEndAStep) {
+  for (int i = 0; i < 8; ++i) {
+    call(i == 0 ? Kind::function : Kind::step, "gradients_of", "gradients");
+    call(Kind::step, "gradients_of", "gradients");
+    by_hand(i);
+  }
+  EXPECT_EQ(steps().steps.size(), 8u);
+}
+
+TEST_F(ToldSteps, VariablesWrittenByHandAreNoStepsBesideAnOptimizer) {
+  for (int i = 0; i < 5; ++i) {
+    call(Kind::step, "train", "step@1");
+    by_hand(i);
+  }
+  EXPECT_EQ(steps().steps.size(), 5u);
 }
 
 TEST_F(ToldSteps, AnExecutionRunsAsManyBatchesAsItsNumbersSay) {

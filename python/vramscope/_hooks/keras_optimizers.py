@@ -25,12 +25,13 @@ def install(module: ModuleType) -> None:
         def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
             _meanings.clear()
             if training.is_tracing():
-                training.note_optimizer()
+                training.note_optimizer(self)
                 emit.setting("keras.optimizer.scope", self.name)
                 return original(self, *args, **kwargs)
+            training.number_of(self)
             with emit.phase("optimizer"):
                 result = original(self, *args, **kwargs)
-            training.optimizer_applied()
+            training.optimizer_applied(self)
             return result
         return apply
 

@@ -55,6 +55,7 @@ def install(tf: ModuleType) -> None:
 def _counted(original: Callable[..., Any], function: Any, about: training.Traced, args: tuple, kwargs: dict) -> Any:
     """A call from the user's own loop. Whether it trains is known from its tracing: of the first call, not before it ends."""
     name = function._name
+    training.function_called()
     trains = about.trains
     number = training.next_step() if trains else -1
     emit.mark(STEP if trains else FUNCTION, BEGIN, name, number)
@@ -64,8 +65,10 @@ def _counted(original: Callable[..., Any], function: Any, about: training.Traced
         if trains:
             emit.mark(STEP, END, name, number, about.kind_of_step)
         else:
-            emit.mark(FUNCTION, END, name, number, (about.kind_of_step or "step") if about.trains else None)
+            emit.mark(FUNCTION, END, name, number, about.kind_of_step if about.trains else None)
         about.calls += 1
+        if about.takes_gradients and not about.optimizers:
+            training.gradients_taken()
         if about.trains:
             training.step_done()
         elif about.calls == 2:          # a program without training steps: its variables are told once all the same

@@ -38,6 +38,7 @@ def install(tf: ModuleType) -> None:
                 result = original(self, target, sources, *args, **kwargs)
                 emit.quietly(lambda: _name_gradients(tf, sources, result))
                 return result
+            training.gradients_taken()
             with emit.phase("backward"):
                 return original(self, target, sources, *args, **kwargs)
         return gradient

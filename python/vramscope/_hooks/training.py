@@ -4,10 +4,11 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+import weakref
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set
 
-from .._recorder import STEP
+from .._recorder import FUNCTION, STEP
 from . import emit, lines
 
 _thread = threading.local()
@@ -92,43 +93,106 @@ def next_step() -> int:
 
 
 _eager_optimizer = False        # an optimizer was applied outside of any function: that is where steps end
+_optimizers: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
+_variables: Dict[str, int] = {}
 
 
-def optimizer_applied() -> None:
-    """Eager mode: in a loop of the user's own this is where a step ends."""
+def number_of(optimizer: Any) -> int:
+    """Known from then on: variables are not written by hand any more."""
+    return _optimizers.setdefault(optimizer, len(_optimizers) + 1)
+
+
+def _by_hand(variable: Any) -> str:
+    """Who applies gradients where no optimizer does: one update by hand is known from another by the variable that it writes first."""
+    return f"v{_variables.setdefault(variable._unique_id, len(_variables) + 1)}"
+
+
+def optimizer_applied(optimizer: Any) -> None:
+    """Eager mode: in a loop of the user's own this is where a step ends. Which optimizer it was tells iterations in which several take
+    turns."""
     global _eager_optimizer
     if not inside_loop():
         _eager_optimizer = True
-        emit.instant(STEP, "optimizer", next_step())
+        emit.instant(STEP, "optimizer", next_step(), f"@{number_of(optimizer)}")
         step_done()
+
+
+_gradients_taken = False        # outside of functions, or by a call of one, since variables were last written by hand
+_writing = False                # nothing else was done since
+
+
+def gradients_taken() -> None:
+    global _gradients_taken, _writing
+    _gradients_taken, _writing = True, False
+
+
+def function_called() -> None:
+    global _writing
+    _writing = False
+
+
+def variable_written(variable: Any) -> None:
+    """Eager mode: a trainable variable gets a new value. After gradients were taken the first of these ends a step, and those that
+    follow at once move that end."""
+    global _gradients_taken, _writing, _eager_optimizer
+    if inside_loop() or _optimizers or not (_gradients_taken or _writing):
+        return
+    first, _gradients_taken, _writing, _eager_optimizer = _gradients_taken, False, True, True
+    if first:
+        emit.instant(STEP, "optimizer", next_step(), f"@{_by_hand(variable)}")
+        step_done()
+    else:
+        emit.instant(FUNCTION, "optimizer", -1, f"more@{_by_hand(variable)}")
 
 
 class Traced:
     """What is known about one tf.function from its tracing."""
 
-    __slots__ = ("applies_optimizer", "takes_gradients", "loops", "calls")
+    __slots__ = ("optimizers", "takes_gradients", "writes", "loops", "calls")
 
     def __init__(self) -> None:
-        self.applies_optimizer = self.takes_gradients = self.loops = False
+        self.optimizers: Set[int] = set()
+        self.takes_gradients = self.loops = False
+        self.writes = ""            # the first variable that is written by hand
         self.calls = 0
 
     @property
     def trains(self) -> bool:
         """One call is one training step. Without an optimizer in it, only if none is applied elsewhere."""
-        return self.applies_optimizer or (self.takes_gradients and not _eager_optimizer)
+        return bool(self.optimizers) or self._writes_by_hand or (self.takes_gradients and not _eager_optimizer)
 
     @property
-    def kind_of_step(self) -> Optional[str]:
-        """None: it applies the optimizer once. Gradients alone are no step where an optimizer is applied to them later."""
-        return "loop" if self.loops else None if self.applies_optimizer else "gradients"
+    def _writes_by_hand(self) -> bool:
+        return bool(self.writes) and not _optimizers
+
+    @property
+    def kind_of_step(self) -> str:
+        """"step": it applies gradients once. Gradients alone are no step where they are applied later. And by whom they are applied."""
+        if self.loops:
+            return f"loop{self._by}"
+        return f"step{self._by}" if self._by else "gradients"
+
+    @property
+    def _by(self) -> str:
+        if self.optimizers:
+            return "@" + "+".join(map(str, sorted(self.optimizers)))
+        return f"@{self.writes}" if self._writes_by_hand else ""
 
 
-def note_optimizer() -> None:
+def note_optimizer(optimizer: Any) -> None:
     """The functions that are being traced now apply an optimizer."""
+    loops, number = in_graph_loop(), number_of(optimizer)
+    for function in tracing_stack():
+        function.optimizers.add(number)
+        function.loops = function.loops or loops
+
+
+def note_write(variable: Any) -> None:
+    """The functions that are being traced now write a trainable variable."""
     loops = in_graph_loop()
     for function in tracing_stack():
-        function.applies_optimizer = True
-        function.loops = function.loops or loops
+        function.writes = function.writes or _by_hand(variable)
+        function.loops = function.loops or (loops and not _optimizers)
 
 
 def note_gradients() -> None:
