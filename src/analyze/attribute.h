@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/line_names.h"
 #include "analyze/scan.h"
 #include "analyze/step_marks.h"
 
@@ -22,7 +23,7 @@ std::string line_of(const trace::Dictionaries& words, const trace::Site& site);
 struct OpSourceWords {
   std::string layer, line;
 };
-OpSourceWords source_of(const trace::Dictionaries& words, std::string_view op);
+OpSourceWords source_of(const trace::Dictionaries& words, const LineNames& lines, std::string_view op);
 
 struct Attribution {
   std::vector<TaggedRow> tagged;

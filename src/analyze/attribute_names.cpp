@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute.h"
+#include "analyze/line_names.h"
 #include "analyze/op_names.h"
 #include "support/hash.h"
 
@@ -17,43 +18,6 @@ using trace::StringId;
 std::string_view word(const trace::Dictionaries& words, StringId id) {
   auto i = static_cast<std::size_t>(id);
   return i < words.strings.size() ? std::string_view(words.strings[i]) : std::string_view();
-}
-
-std::string short_line(std::string_view file, std::uint64_t line) {
-  return fmt::format("{}:{}", file.substr(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1), line);
-}
-
-// A file that torch.compile wrote: its name is a hash of 51 letters and digits after a "c".
-bool is_generated(std::string_view file) {
-  std::string_view name = file.substr(file.rfind('/') + 1);
-  return name.size() == 55 && name.front() == 'c' && name.ends_with(".py") &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
-}
-
-bool is_library(std::string_view file) {
-  return is_generated(file) || file.find("site-packages") != std::string_view::npos ||
-         file.find("dist-packages") != std::string_view::npos || file.find("/lib/python") != std::string_view::npos ||
-         file.find("/vramscope/") != std::string_view::npos || file.starts_with('<') || !file.ends_with(".py");
-}
-
-// Code without a file that somebody typed (python -c, a prompt), or that was made at run time.
-bool is_typed(std::string_view file) { return file == "<stdin>" || file == "<string>" || file.starts_with("<ipython-input"); }
-
-// The innermost frame that the user wrote, in a file if there is one; the innermost of all where there is none.
-std::string line_of_stack(const trace::Dictionaries& words, std::size_t stack) {
-  if (stack == 0 || stack >= words.stacks.size()) return {};
-  std::string any, typed;
-  for (trace::FrameId id : words.stacks[stack].frames) {
-    auto i = static_cast<std::size_t>(id);
-    if (i >= words.frames.size()) continue;
-    const trace::Frame& frame = words.frames[i];
-    std::string_view file = word(words, frame.file);
-    if (file.empty() || frame.line == 0) continue;
-    if (!is_library(file)) return short_line(file, frame.line);
-    if (typed.empty() && is_typed(file)) typed = short_line(file, frame.line);
-    if (any.empty()) any = short_line(file, frame.line);
-  }
-  return typed.empty() ? any : typed;
 }
 
 // "StatefulPartitionedCall/sequential/dense/MatMul" is told as "sequential/dense/MatMul".
@@ -89,24 +53,26 @@ OpCategories op_categories(const std::vector<Stamped<trace::Setting>>& settings,
 
 }  // namespace
 
-OpSourceWords source_of(const trace::Dictionaries& words, std::string_view op) {
+OpSourceWords source_of(const trace::Dictionaries& words, const LineNames& lines, std::string_view op) {
   if (op.empty()) return {};
   for (const trace::OpSource& source : words.op_sources)
     if (std::string_view name = word(words, source.op); name == op || name == without_calls(op)) {
       std::string_view file = word(words, source.file);
-      return {std::string(word(words, source.layer)), file.empty() ? "" : short_line(file, source.line)};
+      return {std::string(word(words, source.layer)), file.empty() ? "" : lines.of(source.file, source.line)};
     }
   return {};
 }
 
 std::string line_of(const trace::Dictionaries& words, const trace::Site& site) {
-  OpSourceWords source = source_of(words, word(words, site.op));
-  return !source.line.empty() ? source.line : line_of_stack(words, static_cast<std::size_t>(site.stack));
+  const LineNames lines(words);
+  OpSourceWords source = source_of(words, lines, word(words, site.op));
+  return !source.line.empty() ? source.line : lines.of_stack(static_cast<std::size_t>(site.stack));
 }
 
 void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setting>>& settings, const trace::Dictionaries& words,
                 NameTable& names) {
   const OpCategories told = op_categories(settings, words);
+  const LineNames lines(words);
   tsl::robin_map<std::string, const trace::OpSource*> sources;
   for (const trace::OpSource& source : words.op_sources) sources[std::string(word(words, source.op))] = &source;
   auto told_source = [&](std::string_view op) -> const trace::OpSource* {
@@ -128,7 +94,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
       Kind& k = it.value();
       const trace::OpSource* source = sources.empty() ? nullptr : told_source(op);
       if (source != nullptr) {
-        if (auto file = word(words, source->file); !file.empty()) k.line = names.id(short_line(file, source->line));
+        if (auto file = word(words, source->file); !file.empty()) k.line = names.id(lines.of(source->file, source->line));
         if (auto layer = word(words, source->layer); !layer.empty()) meaning.layer = layer;
       }
       for (std::string_view name : {op, without_calls(op)})
@@ -146,7 +112,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
     kind.line = k.line;
     if (kind.line == 0) {
       auto [line, first] = stack_lines.try_emplace(static_cast<std::size_t>(site.stack), 0u);
-      if (first) line.value() = names.id(line_of_stack(words, static_cast<std::size_t>(site.stack)));
+      if (first) line.value() = names.id(lines.of_stack(static_cast<std::size_t>(site.stack)));
       kind.line = line.value();
     }
   }

@@ -305,7 +305,7 @@ class Compiler {
         return test_node([&s, m](std::uint64_t a) { return m(block_text(s, a, By::step)); });
       case By::name:
         return test_node([&s, m](std::uint64_t a) { return m(tag_name(s, a)); });
-      // An op matches by its path or by its last part; a line by file and number or by file.
+      // An op matches by its path or by its last part; a line by file and number or by file, with or without folders.
       case By::op:
         return kind_node([&](const Kind& k) {
           std::string op = kind_text(s, k, By::op);
@@ -314,7 +314,8 @@ class Compiler {
       case By::line:
         return kind_node([&](const Kind& k) {
           std::string_view line = s.name(k.line);
-          return m(line) || m(line.substr(0, line.rfind(':')));
+          std::string_view name = line.substr(line.rfind('/') + 1);
+          return m(line) || m(line.substr(0, line.rfind(':'))) || m(name) || m(name.substr(0, name.rfind(':')));
         });
       default:
         return kind_node([&](const Kind& k) { return m(kind_text(s, k, by)); });

@@ -184,13 +184,14 @@ class Finder {
   void sums() {
     const Store& store = s_.store;
     std::vector<Bytes> category(kShown, 0);
-    Bytes wide = 0, widest = 0, layout = 0, kept_inputs = 0, slack = 0;
+    Bytes trained = 0, wide = 0, widest = 0, layout = 0, kept_inputs = 0, slack = 0;
     std::string input_line;
     for_each_live(store, need_at_, [&](std::uint32_t alloc) {
       const Kind& kind = store.kind_of(alloc);
       if (kind.pool >= pools_.size() || pools_[kind.pool] == 0) return;
       Shown c = shown(store.note_of(alloc).category());
       category[static_cast<std::size_t>(c)] += kind.granted;
+      if (store.note_of(alloc).category() == trace::Category::parameter) trained += kind.granted;  // no buffers
       slack += kind.granted - std::min(kind.granted, kind.requested);
       const trace::Site& site = store.site_of(kind);
       if (store.words().pools[kind.pool].framework == trace::Framework::tensorflow && site.dtype == 2) {
@@ -211,12 +212,10 @@ class Finder {
         place_.pools, [&](std::uint32_t pool) { return recorded[pool].framework == trace::Framework::pytorch; });
     measured_.float64 = wide;
     if (wide < kWorthwhile) fine("No float64");
-    if (sum(Shown::optimizer_state) > sum(Shown::parameters) && sum(Shown::optimizer_state) >= kWorthwhile)
+    if (Bytes state = sum(Shown::optimizer_state); state > trained && state >= kWorthwhile)
       add({"optimizer-state",
-           fmt::format("The optimizer holds {} for {} of parameters.", format_size(sum(Shown::optimizer_state)),
-                       format_size(sum(Shown::parameters))),
-           "Adam keeps two values for each parameter.", "Momentum or Lion keep one, SGD none.",
-           sum(Shown::optimizer_state) - std::min(sum(Shown::parameters), sum(Shown::optimizer_state)), "peak", at,
+           fmt::format("The optimizer holds {} for {} of parameters.", format_size(state), format_size(trained)),
+           "Adam keeps two values for each parameter.", "Momentum or Lion keep one, SGD none.", state - trained, "peak", at,
            "category:optimizer_state"});
     if (sum(Shown::activations) * 2 > place_.steady_peak && place_.steady && sum(Shown::activations) >= kWorthwhile)
       add({"checkpointing",

@@ -188,6 +188,7 @@ Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesy
   std::ranges::sort(files);
 
   const Store& store = engine.state().store;
+  const LineNames lines(store.words());
   std::vector<XlaBlock> out;
   for (const auto& path : files) {
     std::ifstream file(path, std::ios::binary);
@@ -197,7 +198,7 @@ Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesy
     for (XlaBlock& block : *blocks) {
       block.module = module_of(path.filename().string());
       for (XlaPart& part : block.parts) {
-        OpSourceWords source = source_of(store.words(), part.op);
+        OpSourceWords source = source_of(store.words(), lines, part.op);
         part.line = source.line;
         part.layer = !source.layer.empty() ? source.layer : meaning_of(part.op, "output", trace::Framework::tensorflow).layer;
       }

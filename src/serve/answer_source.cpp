@@ -52,17 +52,16 @@ std::string read_text(const std::string& path, std::uint64_t recorded_us, std::v
   return "ok";
 }
 
-// Lines carry the file's name only; its place is in the call stacks of the blocks.
-std::map<std::string, std::string> full_paths(const analyze::Engine& engine, const std::vector<analyze::Group>& groups) {
-  std::map<std::string, std::string> out;
+// Lines carry the last parts of the file's path; the whole is in the call stacks of the blocks.
+std::string full_path(const analyze::Engine& engine, const std::vector<analyze::Group>& groups, const std::string& file) {
   std::set<std::uint32_t> seen;
   for (const analyze::Group& group : groups) {
     const auto block = engine.allocation(group.example);
     if (!block || seen.size() > 2000 || !seen.insert(block->stack).second) continue;
     for (const analyze::Frame& frame : engine.stack(block->stack))
-      if (frame.file.starts_with('/')) out.try_emplace(frame.file.substr(frame.file.rfind('/') + 1), frame.file);
+      if (frame.file.starts_with('/') && frame.file.ends_with("/" + file)) return frame.file;
   }
-  return out;
+  return file;
 }
 
 // The line that holds the most.
@@ -72,7 +71,7 @@ std::string sentence_of(const std::map<std::string, std::map<std::uint64_t, Sour
   double most = 0;
   for (const auto& [path, lines] : files)
     for (const auto& [number, line] : lines)
-      if (line.bytes > most) most = line.bytes, where = fmt::format("{}:{}", path.substr(path.rfind('/') + 1), number);
+      if (line.bytes > most) most = line.bytes, where = fmt::format("{}:{}", path, number);
   if (where.empty()) return "No line of source is known for what is live here.";
   return fmt::format("{} holds the most: {} of the {} that are live {}.", where, size_text(static_cast<analyze::Bytes>(most)),
                      size_text(total), instant_words(at));
@@ -128,9 +127,7 @@ Result<Source> EngineService::source(const SourceParams& params) {
     text.status = "No live block belongs to this file at this instant.";
   } else {
     for (const auto& [number, line] : at_file->second) text.lines.push_back(line);
-    const auto paths = full_paths(engine, live->groups);
-    const auto place = paths.find(wanted.substr(wanted.rfind('/') + 1));
-    if (!wanted.starts_with('/') && place != paths.end()) text.path = place->second;
+    if (!wanted.starts_with('/')) text.path = full_path(engine, live->groups, wanted);
     text.status = read_text(text.path, trace.overview().start_realtime_us, text.text);
   }
   out.file = std::move(text);
