@@ -87,7 +87,7 @@ def test_libraries_by_owner_in_the_ledger(vramscope, record):
     assert "NCCL" in text, text
 
 
-@pytest.mark.parametrize("model", ["transformer", "resnet", "lightning"])
+@pytest.mark.parametrize("model", ["transformer", "compiled", "resnet", "lightning"])
 def test_category_and_layer_are_known_at_the_peak(vramscope, record, model):
     if model == "lightning" and subprocess.run([PYTHON, "-c", "import lightning"], capture_output=True).returncode:
         pytest.skip("Lightning is not installed for this Python")

@@ -1,6 +1,6 @@
-"""Three trainings as people write them: nothing in here knows that it is recorded.
+"""Trainings as people write them: nothing in here knows that it is recorded.
 
-    python models.py transformer|resnet|lightning [DEVICE]
+    python models.py transformer|compiled|resnet|lightning [DEVICE]
 """
 import sys
 
@@ -77,8 +77,8 @@ class ResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-def transformer(device):
-    net = Transformer().to(device)
+def transformer(device, compiler=lambda net: net):
+    net = compiler(Transformer().to(device))
     optimizer = torch.optim.AdamW(net.parameters())
     for _ in range(5):
         text = torch.randint(0, 500, (8, 65)).to(device)
@@ -87,6 +87,10 @@ def transformer(device):
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
+
+
+def compiled(device):
+    transformer(device, torch.compile)
 
 
 def pictures():
@@ -128,4 +132,5 @@ def lightning(device):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    {"transformer": transformer, "resnet": resnet, "lightning": lightning}[sys.argv[1]](sys.argv[2] if sys.argv[2:] else "cpu")
+    models = {"transformer": transformer, "compiled": compiled, "resnet": resnet, "lightning": lightning}
+    models[sys.argv[1]](sys.argv[2] if sys.argv[2:] else "cpu")
