@@ -1,10 +1,10 @@
 """Rows of memory figures as the callbacks of all training loops keep them: history, table, plot."""
 from __future__ import annotations
 
-from typing import Any, Container, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Container, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _chart, _units
-from ._memory import memory_info, reset_peak
+from ._memory import memory_info, parse_device, reset_peak
 from ._table import text_table
 
 
@@ -47,33 +47,79 @@ class Answers:
         return _chart.draw_lines("Memory by moment", series, "moment", path)
 
 
+class Spans:
+    """What has begun and not ended, innermost last. A span goes on over a reset inside it: its peak is not only what comes after that."""
+
+    def __init__(self) -> None:
+        self._open: List[Tuple[Tuple[str, bool], Dict[str, int]]] = []      # the second: device -> peak before a reset
+
+    def begin(self, phase: str, batch: Optional[int], devices: Sequence[str], reset: bool) -> None:
+        self.end(phase, batch)          # left over from a loop that failed
+        for device in devices if reset else ():
+            peak = memory_info(device).peak
+            for _, before in self._open:
+                before[device] = max(before.get(device, 0), peak)
+            reset_peak(device)
+        self._open.append(((phase, batch is None), {}))
+
+    def end(self, phase: str, batch: Optional[int]) -> Dict[str, int]:
+        """The peaks before the resets inside of it; also ends what has begun inside and did not end."""
+        for place in reversed(range(len(self._open))):
+            if self._open[place][0] == (phase, batch is None):
+                before = self._open[place][1]
+                del self._open[place:]
+                return before
+        return {}
+
+
+def check_choices(target_batches: object, reset: object) -> None:
+    if reset not in (None, "epoch", "batch"):
+        raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
+    if target_batches != "all" and (isinstance(target_batches, str) or not hasattr(target_batches, "__contains__")):
+        raise ValueError(f"target_batches={target_batches!r}: a list of numbers from 1, or 'all'")
+
+
 class MemoryRows(Answers):
     """Reads memory when it is told to. `devices` None: the first GPU that PyTorch sees, else the CPU."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
                  reset: Optional[str] = None) -> None:
-        if reset not in (None, "epoch", "batch"):
-            raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
-        if isinstance(target_batches, str) and target_batches != "all":
-            raise ValueError(f"target_batches={target_batches!r}: numbers from 1, or 'all'")
+        check_choices(target_batches, reset)
         self.devices = [devices] if isinstance(devices, str) else list(devices or ())
+        for device in self.devices:
+            parse_device(device)
         self.rows = []
         self._targets, self._reset = target_batches, reset
+        self._spans = Spans()
 
     def read(self, phase: str, epoch: Optional[int], batch: Optional[int], at: str) -> None:
         """One row for each device, if this batch is wanted."""
+        if at not in ("begin", "end"):
+            raise ValueError(f"at={at!r}: 'begin' or 'end'")
         if batch is not None and self._targets != "all" and batch not in self._targets:   # type: ignore[operator]
             return
         if not self.devices:
             self.devices = [_first_device()]
-        for device in self.devices:
-            if at == "begin" and self._reset == ("epoch" if batch is None else "batch"):
-                reset_peak(device)
-            try:
-                info = memory_info(device)
-            except ValueError:      # nothing was allocated on it yet
-                continue
-            self.rows.append(Row(phase, epoch, batch, at, device, info.current, info.peak))
+        devices = [device for device in self.devices if _has_counters(device)]
+        before: Dict[str, int] = {}
+        if at == "begin":
+            # A reset for each batch is one for what holds batches, too: its peak begins with it.
+            self._spans.begin(phase, batch, devices, self._reset == "batch" or (self._reset == "epoch" and batch is None))
+        else:
+            before = self._spans.end(phase, batch)
+        for device in devices:
+            info = memory_info(device)
+            self.rows.append(Row(phase, epoch, batch, at, device, info.current, max(info.peak, before.get(device, 0))))
+
+
+def _has_counters(device: str) -> bool:
+    try:
+        memory_info(device)
+    except ValueError:
+        if parse_device(device).kind == "GPU":
+            raise
+        return False        # nothing was allocated on it yet
+    return True
 
 
 def _first_device() -> str:

@@ -13,8 +13,8 @@ import sys
 from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _chart, _units
-from ._memory import memory_info, reset_peak
-from ._rows import Answers, Row
+from ._memory import memory_info
+from ._rows import Answers, Row, Spans, check_choices
 from ._table import text_table
 
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
@@ -39,10 +39,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
                  reset: Optional[str] = None, log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory") -> None:
         super().__init__()
-        if reset not in (None, "epoch", "batch"):
-            raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
-        if isinstance(target_batches, str) and target_batches != "all":
-            raise ValueError(f"target_batches={target_batches!r}: numbers from 1, or 'all'")
+        check_choices(target_batches, reset)
         self.devices: List[str] = [devices] if isinstance(devices, str) else list(devices or ())
         self.rows = []
         self._asked = bool(self.devices)
@@ -50,7 +47,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._log_dir, self._writer, self._points = log_dir, None, 0
         self._epoch: Optional[int] = None
         self._first_of_group = 0
-        self._open: List[Dict[str, int]] = []       # for each span that has begun, innermost last: device -> peak before a reset inside it
+        self._spans = Spans()
 
     # --- Keras calls these ---------------------------------------------------------------------------------------------------
 
@@ -60,9 +57,6 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
             self.devices = _devices_of(model)
         for device in self.devices:
             memory_info(device)         # an unknown device fails here, not in the middle of the training
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        self._open.clear()              # left over from a training that failed
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch + 1
@@ -135,22 +129,16 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
                 self._end(phase, self._first_of_group, logs)
             else:
                 del self.rows[-len(self.devices):]
-                self._open.pop()
+                self._spans.end(phase, self._first_of_group)
         if self._metric and logs is not None:
             self._show(logs, [memory_info(device).peak for device in self.devices])
 
     def _begin(self, phase: str, batch: Optional[int]) -> None:
-        if self._reset == "batch" or (self._reset == "epoch" and batch is None):
-            peaks = {device: memory_info(device).peak for device in self.devices}
-            for span in self._open:                 # they go on: their peak is not only what comes after this reset
-                span.update({device: max(span.get(device, 0), peak) for device, peak in peaks.items()})
-            for device in self.devices:
-                reset_peak(device)
-        self._open.append({})
+        self._spans.begin(phase, batch, self.devices, self._reset == "batch" or (self._reset == "epoch" and batch is None))
         self._read(phase, batch, "begin", {})
 
     def _end(self, phase: str, batch: Optional[int], logs: Any) -> None:
-        self._read(phase, batch, "end", self._open.pop() if self._open else {})
+        self._read(phase, batch, "end", self._spans.end(phase, batch))
         if self._metric and logs is not None:
             self._show(logs, [row.peak for row in self.rows[-len(self.devices):]])
         if self._log_dir is not None:

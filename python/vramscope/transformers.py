@@ -72,12 +72,19 @@ class MemoryCallback(TrainerCallback, MemoryRows):
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.read("train", max(1, round(state.epoch or 1)), None, "end")
+        self._evaluation_follows(state, control)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.read("train", _epoch(state), state.global_step + 1, "begin")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.read("train", _epoch(state), state.global_step, "end")
+        self._evaluation_follows(state, control)
+
+    def _evaluation_follows(self, state: Any, control: Any) -> None:
+        """The Trainer tells only the end of an evaluation; that one comes next is known."""
+        if control.should_evaluate:
+            self.read("evaluate", _epoch(state), None, "begin")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.read("evaluate", _epoch(state), None, "end")
