@@ -1,11 +1,13 @@
 """Two small charts as SVG, for where matplotlib is not installed and for the live view in a notebook."""
 from __future__ import annotations
 
+import os
 from html import escape
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _units
 
+Path = Union[str, "os.PathLike[str]"]
 _COLORS = ("#3b6fd4", "#d9822b", "#2a9d6f", "#c0455a", "#7d5bbe", "#5f6b7a")
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 260, 78, 34, 30
 
@@ -85,22 +87,22 @@ def _pyplot() -> Any:
     return Figure
 
 
-def _finish(figure: Any, path: Optional[str]) -> Any:
+def _finish(figure: Any, path: Optional[Path]) -> Any:
     if path is not None:
         figure.savefig(path)
     return figure
 
 
-def _only_svg(svg: str, path: Optional[str]) -> str:
+def _only_svg(svg: str, path: Optional[Path]) -> str:
     if path is not None:
-        if not path.endswith(".svg"):
+        if not os.fspath(path).endswith(".svg"):
             raise ValueError(f"{path}: without matplotlib only .svg can be written; install matplotlib, or end the name in .svg")
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg)
     return svg
 
 
-def draw_lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str, path: Optional[str]) -> Any:
+def draw_lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str, path: Optional[Path]) -> Any:
     """A matplotlib figure where that is installed, else SVG text."""
     figure_type = _pyplot()
     if figure_type is None:
@@ -114,7 +116,7 @@ def draw_lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], 
     return _finish(figure, path)
 
 
-def draw_bars(title: str, groups: Mapping[str, Mapping[str, Optional[float]]], path: Optional[str]) -> Any:
+def draw_bars(title: str, groups: Mapping[str, Mapping[str, Optional[float]]], path: Optional[Path]) -> Any:
     figure_type = _pyplot()
     if figure_type is None:
         return _only_svg(bars(title, groups), path)

@@ -40,7 +40,7 @@ class Answers:
         """The highest peak of a phase; None if it was never seen."""
         return max((row.peak for row in self.rows if row.phase == phase and device in (None, row.device)), default=None)
 
-    def plot(self, path: Optional[str] = None) -> Any:
+    def plot(self, path: Optional[_chart.Path] = None) -> Any:
         """Current and peak over the rows. A matplotlib figure where that is installed, else SVG text; written to `path` if given."""
         series = {f"{device} {name}": [(place + 1, getattr(row, name)) for place, row in enumerate(
             row for row in self.rows if row.device == device)] for device in self.devices for name in ("current", "peak")}
@@ -72,6 +72,17 @@ class Spans:
         return {}
 
 
+def device_names(devices: Union[str, Sequence[str], None]) -> List[str]:
+    """ValueError for what is no device's name."""
+    try:
+        names = [devices] if isinstance(devices, str) else list(devices or ())
+    except TypeError:
+        raise ValueError(f"devices={devices!r}: names as 'GPU:0'") from None
+    for name in names:
+        parse_device(name)
+    return names
+
+
 def check_choices(target_batches: object, reset: object) -> None:
     if reset not in (None, "epoch", "batch"):
         raise ValueError(f"reset={reset!r}: 'epoch', 'batch' or None")
@@ -85,9 +96,7 @@ class MemoryRows(Answers):
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
                  reset: Optional[str] = None) -> None:
         check_choices(target_batches, reset)
-        self.devices = [devices] if isinstance(devices, str) else list(devices or ())
-        for device in self.devices:
-            parse_device(device)
+        self.devices = device_names(devices)
         self.rows = []
         self._targets, self._reset = target_batches, reset
         self._spans = Spans()

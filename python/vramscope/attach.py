@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import numbers
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from ._hooks import emit, importing, training
 
 _WAIT_AND_TELL = 'printf "%s\\n%s\\n%s\\n" "$VRAMSCOPE_SPOOL" "$VRAMSCOPE_SPOOL_LIMIT" "$VRAMSCOPE_OPTIONS"; exec cat >/dev/null'
 _GRACE_S = 30
+_MOST_HZ = 1000
 
 
 class _Collector:
@@ -29,7 +31,7 @@ class _Collector:
         self.output = output
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VRAMSCOPE_") and name != "LD_PRELOAD"}
         self._process = subprocess.Popen(
-            [_files.program(), "run", "--quiet", "--no-python", "--stacks", stacks, "--sample-hz", f"{sample_hz:g}", "-o", str(output), "--",
+            [_files.program(), "run", "--quiet", "--no-python", "--stacks", stacks, "--sample-hz", f"{float(sample_hz):g}", "-o", str(output), "--",
              "/bin/sh", "-c", _WAIT_AND_TELL],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True)
         assert self._process.stdout is not None
@@ -65,13 +67,12 @@ def start(output: Union[str, "os.PathLike[str]"] = "vramscope-runs/notebook", st
     driver level needs `vramscope run`). RuntimeError if recording is on already or cannot begin; then nothing is half-started.
     """
     global _collector, _files_before
+    _check_arguments(output, stacks, sample_hz)
     if _collector is not None:
         raise RuntimeError(f"recording is already on, into {_collector.output}; stop() it first")
     recorder = _recorder.load()
     if recorder.recording():  # type: ignore[attr-defined]
         raise RuntimeError("recording is already on: this process was started by `vramscope run`, or forked from one that records")
-    if stacks not in ("python", "native", "both", "none"):
-        raise ValueError(f"stacks={stacks!r}: python, native, both or none")
     folder = Path(output).resolve()
     _files_before = sorted(folder.glob("*.vram")) if folder.is_dir() else []
     collector = _Collector(folder, stacks, sample_hz)
@@ -83,6 +84,19 @@ def start(output: Union[str, "os.PathLike[str]"] = "vramscope-runs/notebook", st
     _memory.forget_readers()
     importing.watch()
     adopt_what_exists()
+
+
+def _check_arguments(output: object, stacks: object, sample_hz: object) -> None:
+    if not isinstance(output, (str, os.PathLike)):
+        raise TypeError(f"output={output!r}: the name of a folder")
+    if not os.fspath(output) or "\0" in str(os.fspath(output)):
+        raise ValueError(f"output={output!r}: the name of a folder")
+    if stacks not in ("python", "native", "both", "none"):
+        raise ValueError(f"stacks={stacks!r}: python, native, both or none")
+    if not isinstance(sample_hz, numbers.Real) or isinstance(sample_hz, bool):
+        raise TypeError(f"sample_hz={sample_hz!r}: samples a second, a number from 0 to {_MOST_HZ}")
+    if not 0 <= sample_hz <= _MOST_HZ:
+        raise ValueError(f"sample_hz={sample_hz!r}: samples a second, a number from 0 to {_MOST_HZ}")
 
 
 def adopt_what_exists() -> None:
@@ -141,6 +155,7 @@ class record:
     """`with vramscope.record("out") as recording:` records the block; afterwards `recording.path` is the trace."""
 
     def __init__(self, output: Union[str, "os.PathLike[str]"] = "vramscope-runs/notebook", stacks: str = "python", sample_hz: float = 10) -> None:
+        _check_arguments(output, stacks, sample_hz)
         self._arguments = (output, stacks, sample_hz)
         self.path: Optional[Path] = None
 

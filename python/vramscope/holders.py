@@ -18,6 +18,14 @@ _MOST_CHAINS, _MOST_LOOKS, _DEEPEST = 8, 3000, 12
 _OURS_ALONE = 3                 # references to a frame's dictionary: the frame's, ours, and the one that counts them
 
 
+_SHARED = (bool, str, bytes, float, complex, types.ModuleType, type, types.BuiltinFunctionType)
+
+
+def _brief(thing: Any) -> str:
+    text = repr(thing)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 class Chain(NamedTuple):
     """One way in which an object is kept alive."""
 
@@ -38,8 +46,15 @@ class Holders(List[Chain]):
 
 
 def who_holds(tensor_or_address: Union[int, Any]) -> Holders:
-    """The chains of Python objects that end at this tensor, or at the tensors and variables that lie at this address."""
+    """The chains of Python objects that end at this tensor, or at the tensors and variables that lie at this address.
+
+    TypeError for what the whole program shares and nobody keeps alive: None, texts, numbers, modules, classes.
+    """
+    if isinstance(tensor_or_address, _SHARED) or tensor_or_address is None:
+        raise TypeError(f"who_holds({_brief(tensor_or_address)}): give a tensor, a variable or an address")
     if isinstance(tensor_or_address, int):
+        if tensor_or_address <= 0:
+            raise ValueError(f"who_holds({tensor_or_address}): an address is more than 0")
         chains = Holders()
         for thing in _things_at(tensor_or_address):
             chains.extend(_chains(thing))

@@ -14,7 +14,7 @@ from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Unio
 
 from . import _chart, _units
 from ._memory import memory_info
-from ._rows import Answers, Row, Spans, check_choices
+from ._rows import Answers, Row, Spans, check_choices, device_names
 from ._table import text_table
 
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
@@ -40,7 +40,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
                  reset: Optional[str] = None, log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory") -> None:
         super().__init__()
         check_choices(target_batches, reset)
-        self.devices: List[str] = [devices] if isinstance(devices, str) else list(devices or ())
+        self.devices: List[str] = device_names(devices)
         self.rows = []
         self._asked = bool(self.devices)
         self._targets, self._reset, self._metric, self._prefix = target_batches, reset, metric, prefix
@@ -169,6 +169,8 @@ class Comparison:
     def __init__(self, callbacks: Mapping[str, MemoryCallback]) -> None:
         if not callbacks:
             raise ValueError("nothing to compare")
+        if not hasattr(callbacks, "items") or not all(isinstance(callback, Answers) for callback in callbacks.values()):
+            raise TypeError('compare({"a": callback, "b": other}): names and the callbacks that were trained with')
         self.peaks: Dict[str, Dict[str, Optional[int]]] = {}
         phases = [phase for phase in ("train", "evaluate", "predict") if any(cb.peak(phase) is not None for cb in callbacks.values())]
         for name, callback in callbacks.items():
@@ -180,7 +182,7 @@ class Comparison:
         names = list(next(iter(self.peaks.values())))
         return text_table(["model", *names], [[model, *(_units.size(values[n]) for n in names)] for model, values in self.peaks.items()])
 
-    def plot(self, path: Optional[str] = None) -> Any:
+    def plot(self, path: Optional[_chart.Path] = None) -> Any:
         return _chart.draw_bars("Memory by model", self.peaks, path)
 
     def __str__(self) -> str:

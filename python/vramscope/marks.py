@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from types import TracebackType
 from typing import Optional, Tuple, Type
 
@@ -16,8 +17,20 @@ def _text(name: object) -> bytes:
     return name if isinstance(name, bytes) else str(name).encode("utf-8", "replace")
 
 
+def _integer(name: str, value: object, least: int = -1 << 63, most: int = (1 << 63) - 1) -> int:
+    """Checked also where nothing is recorded: a program must not fail only because it is recorded."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name}={value!r}: from {least} to {most}")
+    return number
+
+
 def mark(name: str, number: int = -1, detail: Optional[str] = None) -> None:
     """A point in time with a name, shown on the timeline."""
+    number = _integer("number", number)
     recorder = _recorder.loaded()
     if recorder is not None:
         recorder.mark(SCOPE, INSTANT, _text(name), number, None if detail is None else _text(detail))  # type: ignore[attr-defined]
@@ -25,6 +38,7 @@ def mark(name: str, number: int = -1, detail: Optional[str] = None) -> None:
 
 def step(number: Optional[int] = None) -> None:
     """One iteration of the training loop begins here (and the one before ends). Counts on its own where no number is given."""
+    number = None if number is None else _integer("number", number)
     recorder = _recorder.loaded()
     if recorder is not None:
         recorder.mark(STEP, INSTANT, b"step", next(_steps) if number is None else number, None)  # type: ignore[attr-defined]
@@ -37,7 +51,7 @@ class scope:
 
     def __init__(self, name: str, number: int = -1) -> None:
         self._name = _text(name)
-        self._number = number
+        self._number = _integer("number", number)
 
     def __enter__(self) -> "scope":
         self._edge(BEGIN)
@@ -59,7 +73,7 @@ def tag(tensor_or_address: object, name: str, category: str = "buffer", layer: O
 
     category is one of the report's: parameter, gradient, optimizer_state, activation, input, temporary, constant, buffer, ...
     """
-    if category not in CATEGORIES:
+    if not isinstance(category, str) or category not in CATEGORIES:
         raise ValueError(f"unknown category '{category}'; one of {', '.join(CATEGORIES)}")
     address, size = _locate(tensor_or_address, bytes)
     recorder = _recorder.loaded()
@@ -68,8 +82,10 @@ def tag(tensor_or_address: object, name: str, category: str = "buffer", layer: O
 
 
 def _locate(thing: object, size: Optional[int]) -> Tuple[int, int]:
-    if isinstance(thing, int):
-        return thing, size or 0
+    if size is not None:
+        size = _integer("bytes", size, 0)
+    if isinstance(thing, int) and not isinstance(thing, bool):
+        return _integer("address", thing, 1, (1 << 64) - 1), size or 0
     from . import _address
     address, found = _address.of(thing)
     return address, found if size is None else size

@@ -37,6 +37,10 @@ class live:
     """`with vramscope.notebook.live():` draws current and peak memory below the cell while the block runs."""
 
     def __init__(self, device: Optional[str] = None, every: float = _EVERY_S) -> None:
+        if not isinstance(every, (int, float)) or not 0 < every <= threading.TIMEOUT_MAX:
+            raise ValueError(f"every={every!r}: seconds between two drawings, more than 0")
+        if device is not None:
+            _memory.parse_device(device)
         self._device, self._every = device, every
         self._points: List[Tuple[float, int, int]] = []
         self._stop = threading.Event()

@@ -9,6 +9,7 @@ number of bytes survives exactly.
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import socket
 import struct
@@ -82,7 +83,7 @@ _SCALAR_METADATA = _bytes(1, _bytes(1, b"scalars")) + _number(4, _CLASS_SCALAR)
 
 def _scalar(tag: str, value: float, first: bool) -> bytes:
     tensor = _number(1, _DT_DOUBLE) + _bytes(2, b"") + _bytes(6, struct.pack("<d", value))
-    return _bytes(1, _bytes(1, tag.encode()) + (_bytes(9, _SCALAR_METADATA) if first else b"") + _bytes(8, tensor))
+    return _bytes(1, _bytes(1, str(tag).encode()) + (_bytes(9, _SCALAR_METADATA) if first else b"") + _bytes(8, tensor))
 
 
 class Writer:
@@ -103,6 +104,7 @@ class Writer:
 
     def add(self, scalars: Mapping[str, Optional[float]], step: int) -> None:
         """One point for each tag at this step; None is left out."""
+        step = operator.index(step)
         values = b"".join(_scalar(tag, float(value), tag not in self._known) for tag, value in scalars.items() if value is not None)
         self._known.update(scalars)
         self._write(_double(1, time.time()) + _number(2, step) + _bytes(5, values))

@@ -79,7 +79,7 @@ class memory_logger:
 
     def __init__(self, every: float = 1.0, to: Union[str, TextIO, Callable[[MemoryInfo], None]] = "stdout",
                  device: Optional[str] = None) -> None:
-        if not every > 0:
+        if not isinstance(every, (int, float)) or not 0 < every <= threading.TIMEOUT_MAX:
             raise ValueError(f"every={every!r}: seconds between two values, more than 0")
         self.device = device or default_device()
         memory_info(self.device)        # an unknown device fails here, before a file is made
@@ -107,8 +107,8 @@ class memory_logger:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        assert self._thread is not None
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self.log()
         self._close()
 
@@ -126,7 +126,7 @@ def _sink(to: Union[str, TextIO, Callable[[MemoryInfo], None]]) -> Tuple[Callabl
     """How to write one value, and what to do at the end."""
     if callable(to):
         return to, lambda: None
-    if isinstance(to, str) and to.startswith("tensorboard:"):
+    if isinstance(to, str) and to.startswith("tensorboard:") and to != "tensorboard:":
         writer, steps = tensorboard.Writer(to.partition(":")[2]), itertools.count()
         return lambda info: writer.add(tensorboard.memory_scalars(info.device), next(steps)), writer.close
     if isinstance(to, str) and to.endswith(".csv"):
@@ -138,7 +138,7 @@ def _sink(to: Union[str, TextIO, Callable[[MemoryInfo], None]]) -> Tuple[Callabl
             table.writerow([f"{time.time():.6f}", *("" if value is None else value for value in info)])
             file.flush()
         return write_row, file.close
-    if isinstance(to, str) and to != "stdout":
+    if to != "stdout" and not hasattr(to, "write"):
         raise ValueError(f"to={to!r}: 'stdout', a name ending in .csv, 'tensorboard:FOLDER', an open file or a function")
     text: TextIO = sys.stdout if isinstance(to, str) else to
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Union
@@ -70,14 +71,23 @@ class Trace:
 
     def events(self) -> Iterator[Dict[str, Any]]:
         """Every event, in order."""
-        process = subprocess.Popen([self._program, "dump", "--jsonl", str(self.path)], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                yield json.loads(line)
-        finally:
-            process.stdout.close()
-            process.wait()
+        with tempfile.TemporaryFile("w+") as complaints:        # a pipe that nobody reads could fill up
+            process = subprocess.Popen([self._program, "dump", "--jsonl", str(self.path)], stdout=subprocess.PIPE, stderr=complaints, text=True)
+            assert process.stdout is not None
+            any_event = False
+            try:
+                for line in process.stdout:
+                    any_event = True
+                    yield json.loads(line)
+            finally:
+                process.stdout.close()
+                code = process.wait()
+            if code != 0:
+                complaints.seek(0)
+                said = complaints.read().strip() or f"vramscope dump ended with code {code}"
+                if not any_event:
+                    raise ValueError(said)
+                warnings.warn(said, stacklevel=2)               # a part of the trace cannot be read: the rest is an answer
 
     def table(self, name: str) -> Table:
         """Rows as an Arrow table: "events", or the longest list in a verb's answer ("steps", "layers", "peak", ...)."""
