@@ -34,13 +34,16 @@ OwnPeaks own_peaks(const Store& store, const Grouper& grouper, Moment from, Mome
   return out;
 }
 
+std::size_t first_born(const Store& store, Moment from) {
+  return static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
+}
+
 // Layers in the order in which a step makes their activations. Other blocks say less: an executor starts constants and updates of
 // any layer as soon as a thread is free. What brings the inputs comes before the model; layers without an activation come where
 // they were first seen.
 std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment from, Moment to) {
   std::map<std::uint32_t, std::uint64_t> seen, active;
-  auto start = static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
-  for (std::size_t a = start; a < store.allocs() && store.birth[a] < to; ++a) {
+  for (std::size_t a = first_born(store, from); a < store.allocs() && store.birth[a] < to; ++a) {
     const std::uint32_t layer = store.note_of(a).layer();
     const Shown category = shown(store.note_of(a).category());
     if (category == Shown::activations)
@@ -54,10 +57,23 @@ std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment fr
   return active;
 }
 
-// Rows that are no part of the model: what brings its inputs, Keras' scope of the loss, what training adds ("(optimizer)").
-bool is_layer(std::string_view name) {
-  return !name.empty() && name != "input" && name != "compile_loss" && !name.starts_with('(');
+// Where each layer was built or is called, as the ops of its forward pass know. In eager mode only blocks have a layer.
+std::map<std::uint32_t, std::uint32_t> lines_of(const Store& store, Moment from, Moment to) {
+  std::map<std::uint32_t, std::uint32_t> out, others;
+  for (const Kind& kind : store.kinds)
+    if (kind.layer != 0 && kind.line != 0)
+      (kind.stage == static_cast<std::uint8_t>(Stage::forward) ? out : others).try_emplace(kind.layer, kind.line);
+  for (std::size_t a = first_born(store, from); a < store.allocs() && store.birth[a] < to; ++a) {
+    const Note note = store.note_of(a);
+    const std::uint32_t line = store.kind_of(a).line;
+    if (line != 0 && note.layer() != 0) (note.stage() == Stage::forward ? out : others).try_emplace(note.layer(), line);
+  }
+  out.merge(others);
+  return out;
 }
+
+// Rows in parentheses are no part of the model: what brings its inputs, the loss, what training adds.
+bool is_layer(std::string_view name) { return !name.empty() && !name.starts_with('('); }
 
 }  // namespace
 
@@ -117,7 +133,8 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   OwnPeaks own = own_peaks(store, grouper, from, to);
   for (const Kind& kind : store.kinds)
     if (kind.layer != 0 && kind.layer < own.peak.size() && own.peak[kind.layer] > 0) rows[kind.layer];
-  auto first = model_order(store, from, state_->steady.has ? store.steps[state_->steady.first].end : to);
+  const Moment first_end = state_->steady.has ? store.steps[state_->steady.first].end : to;
+  auto first = model_order(store, from, first_end);
   std::string largest;
   Bytes most = 0, total = 0;
   for (auto& [layer, row] : rows) {
@@ -131,9 +148,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
     ++out.layers;
     if (row.total > most) most = row.total, largest = row.name;
   }
-  std::map<std::uint32_t, std::uint32_t> lines;
-  for (const Kind& kind : store.kinds)
-    if (kind.layer != 0 && kind.line != 0) lines.try_emplace(kind.layer, kind.line);
+  std::map<std::uint32_t, std::uint32_t> lines = lines_of(store, from, first_end);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
   order.reserve(rows.size());
   for (auto& [layer, row] : rows)

@@ -9,6 +9,7 @@
 #include "analyze/lifetime.h"
 #include "analyze/op_names.h"
 #include "analyze/parallel.h"
+#include "analyze/variables.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -27,25 +28,32 @@ class Scopes {
   Scopes(const Store& draft, NameTable& names) {
     std::map<std::uint32_t, std::vector<std::uint32_t>> layers;  // by thread
     std::map<std::uint32_t, int> tapes;
+    std::map<std::uint32_t, bool> after_layers;  // a tape is recording, and layers have been called
     std::vector<Stage> phases;
+    const std::uint32_t loss = names.id(kLossGroup);
     for (const auto& m : draft.marks) {
+      python_.insert(m.thread);
       bool begin = m.row.edge == trace::MarkEdge::begin, end = m.row.edge == trace::MarkEdge::end;
       if (m.row.kind == trace::MarkKind::phase) {
         Stage stage = stage_from(draft.text(m.row.name));
         if (begin) phases.push_back(stage);
         if (end && !phases.empty()) phases.pop_back();
         if (begin || end) process_.push_back({m.pos, 0, phases.empty() ? Stage::other : phases.back()});
+        if (begin && stage == Stage::backward) after_layers[m.thread] = false;
       } else if (m.row.kind == trace::MarkKind::layer || m.row.kind == trace::MarkKind::tape) {
         auto& stack = layers[m.thread];
         int& tape = tapes[m.thread];
         if (m.row.kind == trace::MarkKind::tape) {
           tape += begin ? 1 : end && tape > 0 ? -1 : 0;
+          if (begin) after_layers[m.thread] = false;
         } else if (begin) {
           stack.push_back(names.id(draft.text(m.row.name)));
         } else if (end && !stack.empty()) {
           stack.pop_back();
+          after_layers[m.thread] = true;
         }
-        thread_[m.thread].push_back({m.pos, stack.empty() ? 0 : stack.back(), tape > 0 ? Stage::forward : Stage::other});
+        const std::uint32_t outside = tape > 0 && after_layers[m.thread] ? loss : 0;
+        thread_[m.thread].push_back({m.pos, stack.empty() ? outside : stack.back(), tape > 0 ? Stage::forward : Stage::other});
       }
     }
   }
@@ -54,6 +62,7 @@ class Scopes {
     return it == thread_.end() ? nullptr : &it->second;
   }
   const Timeline& process() const { return process_; }
+  bool is_python(std::uint32_t thread) const { return python_.contains(thread); }  // it told something
   bool any_thread() const { return !thread_.empty(); }
 
   static Scope at(const Timeline& timeline, std::uint64_t pos) {
@@ -63,6 +72,7 @@ class Scopes {
 
  private:
   tsl::robin_map<std::uint32_t, Timeline> thread_;
+  tsl::robin_set<std::uint32_t> python_;
   Timeline process_;
 };
 
@@ -161,9 +171,37 @@ class DeviceSlots {
   std::size_t count_ = 1;
 };
 
+struct Hit {
+  const Stamped<trace::Tag>* tag;
+  std::uint32_t block;
+};
+
+// Blocks that a variable was told to have, and that were still there when it had another one: somebody else's that the variable
+// had only shared, such as a constant that it was reset to. All variables are told between two marks.
+std::vector<std::uint32_t> left_by_variables(const Store& draft, std::span<const Hit> hits) {
+  std::vector<std::uint32_t> out;
+  std::map<std::string_view, std::uint32_t> last;  // the block that each variable had when it was told before
+  std::size_t mark = 0;
+  for (std::size_t from = 0, to = 0; from < hits.size(); from = to) {
+    while (mark < draft.marks.size() && draft.marks[mark].pos < hits[from].tag->pos) ++mark;
+    const std::uint64_t end = mark < draft.marks.size() ? draft.marks[mark].pos : kNever;
+    tsl::robin_set<std::uint32_t> told;
+    for (to = from; to < hits.size() && hits[to].tag->pos < end; ++to) told.insert(hits[to].block);
+    for (const Hit& hit : hits.subspan(from, to - from)) {
+      auto [before, first] = last.try_emplace(draft.text(hit.tag->row.name), hit.block);
+      if (!first && before->second != hit.block && !told.contains(before->second) && draft.death[before->second] > hit.tag->pos &&
+          is_tensorflow(draft, draft.kind_of(before->second)))
+        out.push_back(before->second);
+      before->second = hit.block;
+    }
+  }
+  return out;
+}
+
 // Which block holds an address at a moment. Tags come in bursts; one look at the live set serves a burst.
-std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& draft, std::uint64_t& unmatched) {
-  std::map<std::uint32_t, const Stamped<trace::Tag>*> out;
+TaggedBlocks resolve_tags(const Store& draft, std::uint64_t& unmatched) {
+  TaggedBlocks out;
+  std::vector<Hit> hits;
   constexpr std::uint64_t kBurst = 4096;
   for (std::size_t i = 0; i < draft.tags.size();) {
     std::uint64_t from = draft.tags[i].pos;
@@ -194,8 +232,10 @@ std::map<std::uint32_t, const Stamped<trace::Tag>*> resolve_tags(const Store& dr
         continue;
       }
       out[it->second] = &draft.tags[i];  // the newest word wins
+      hits.push_back({&draft.tags[i], it->second});
     }
   }
+  for (std::uint32_t block : left_by_variables(draft, hits)) out.erase(block);
   return out;
 }
 
@@ -252,7 +292,15 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
   };
   const std::vector<std::uint64_t> cut = cut_at(draft, names.id("train"));
   const PipelineThreads pipeline(draft, columns);
-  const std::uint32_t pipeline_name = names.id("input");
+  const bool slots_told = std::ranges::any_of(
+      draft.tags, [](const Stamped<trace::Tag>& tag) { return tag.row.category == trace::Category::optimizer_state; });
+  const std::uint32_t pipeline_name = names.id(kInputGroup), loss_name = names.id(kLossGroup),
+                      optimizer_name = names.id(kOptimizerGroup);
+  auto group_of = [&](trace::Category category, Stage stage) {
+    if (category == trace::Category::input) return pipeline_name;
+    if (category == trace::Category::unknown) return 0u;
+    return stage == Stage::optimizer ? optimizer_name : stage == Stage::backward ? loss_name : 0u;
+  };
 
   each_block(columns, threads, [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) {
@@ -263,11 +311,23 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       auto category = static_cast<trace::Category>(kind.category);
       Known known = category == trace::Category::unknown ? Known::unknown : Known::named;
       std::uint32_t layer = kind.layer != 0 ? kind.layer : scope.layer;
+      const Stage known_stage = stage;
       // Inside a layer's call it is no op of the input pipeline, whatever its name.
       if (static_cast<Stage>(kind.stage) == Stage::input && scope.layer != 0) {
         stage = scope.stage == Stage::other ? Stage::forward : scope.stage;
         category = trace::Category::unknown;
         known = Known::unknown;
+      }
+      // A tensor that Python makes of an array has no op. Outside of layers, and where nothing else was told, it is a batch.
+      if (known == Known::unknown && known_stage == Stage::other && layer == 0 && scopes.is_python(columns.note[i]) &&
+          is_unnamed(draft, kind, false)) {
+        category = trace::Category::input;
+        known = Known::inferred;
+      }
+      // In eager mode ops have no names that tell, but what runs was told.
+      if (known == Known::unknown && known_stage == Stage::backward && is_tensorflow(draft, kind)) {
+        category = trace::Category::gradient;
+        known = Known::inferred;
       }
       std::size_t s = step_of(steps, columns.birth[i]);
       if (s < steps.size()) {
@@ -304,7 +364,8 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
         known = Known::inferred;
       }
       // What the optimizer computes and is still there in the next backward pass is its state: the variable took over the block.
-      if (stage == Stage::optimizer && category == trace::Category::temporary && s < steps.size() && is_tensorflow(draft, kind)) {
+      if (!slots_told && stage == Stage::optimizer && category == trace::Category::temporary && s < steps.size() &&
+          is_tensorflow(draft, kind)) {
         std::uint64_t next = s + 1 < steps.size() ? backward(s + 1, kind) : steps[s].end;
         if (columns.death[i] == kNone32 || columns.death[i] > next) {
           category = trace::Category::optimizer_state;
@@ -315,13 +376,14 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
         category = trace::Category::input;
         known = Known::inferred;
       }
-      if (layer == 0 && category == trace::Category::input && is_tensorflow(draft, kind)) layer = pipeline_name;
+      if (layer == 0 && is_tensorflow(draft, kind)) layer = group_of(category, known_stage);
       columns.note[i] = Note::of(layer, category, known, stage).bits;
     }
   });
 
   Attribution out;
-  for (auto [alloc, tag] : resolve_tags(draft, out.unmatched)) {
+  const TaggedBlocks told = resolve_tags(draft, out.unmatched);
+  for (auto [alloc, tag] : told) {
     Note old{columns.note[alloc]};
     std::string_view layer = draft.text(tag->row.layer);
     std::uint32_t where = layer.empty() ? old.layer() : names.id(layer);
@@ -329,6 +391,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
     columns.note[alloc] = Note::of(where, tag->row.category, Known::told, old.stage()).bits;
     out.tagged.push_back({alloc, static_cast<std::uint32_t>(tag->row.name)});
   }
+  follow_variables(draft, columns, told);
   return out;
 }
 

@@ -69,7 +69,7 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
 
 bool is_run_specific(const std::string& key) {
   return key.starts_with("process.") || key.find("time") != std::string::npos || key.find("host") != std::string::npos ||
-         key.starts_with("fact.") || key.starts_with("gradient_op.") || key.starts_with("variable_op.") ||
+         key.starts_with("fact.") || key.starts_with("gradient_op.") || key.starts_with("variable_") ||
          key.find("path") != std::string::npos;
 }
 

@@ -65,6 +65,17 @@ bool is_argument(std::string_view op, std::string_view part) {
   return named_as_op && (std::ranges::find(kNames, without_number(part)) != kNames.end() || has(part, "__cf__"));
 }
 
+// TensorFlow names an op that nobody named after its type, and what belongs to it after the op: "gradient_tape/pow/mul",
+// "MatMul/ReadVariableOp". Where nobody told the layers, such a scope is taken for none.
+bool is_op(std::string_view part) {
+  constexpr std::array<std::string_view, 30> kOps = {
+      "MatMul", "BiasAdd", "Conv2D", "Const", "Mean",    "Sum",      "Less",       "Greater", "Equal",         "Cast",
+      "Relu",   "Tanh",    "Pow",    "Add",   "AddV2",   "Sub",      "Mul",        "Square",  "Sqrt",          "GatherV2",
+      "add",    "sub",     "mul",    "pow",   "truediv", "floordiv", "div_no_nan", "Reshape", "strided_slice", "Maximum"};
+  return std::ranges::find(kOps, without_number(part)) != kOps.end() || part.starts_with("pivot_") || part.ends_with("Dataset") ||
+         has(part, "Iterator");
+}
+
 bool is_optimizer(std::string_view part) {
   constexpr std::array<std::string_view, 16> kNames = {"adam",     "adamw",     "sgd",   "rmsprop",   "adagrad",
                                                        "adadelta", "adamax",    "nadam", "ftrl",      "lion",
@@ -125,10 +136,10 @@ OpMeaning torch_meaning(std::string_view op, std::string_view phase) {
   if (what == "DDP inputs") out.category = Category::input;
   if (out.layer.empty()) {  // outside of all layers: what the program was at
     if (what == "DDP buckets" || what == "DDP broadcast") out.layer = "(DDP)";
-    if (what == "DDP inputs") out.layer = "(input)";
+    if (what == "DDP inputs") out.layer = kInputGroup;
     if (what.starts_with("FSDP")) out.layer = "(FSDP)";
-    if (out.layer.empty() && out.stage == Stage::input) out.layer = "(input)";
-    if (out.layer.empty() && out.stage == Stage::optimizer) out.layer = "(optimizer)";
+    if (out.layer.empty() && out.stage == Stage::input) out.layer = kInputGroup;
+    if (out.layer.empty() && out.stage == Stage::optimizer) out.layer = kOptimizerGroup;
   }
   return out;
 }
@@ -167,7 +178,8 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
   // What an optimizer of graphs folds into a constant has a scope of its own, with the op's old name inside. No scope that a
   // program may name begins with an underscore: those are TensorFlow's own.
   const bool own_scope = parts.front() == "ConstantFolding" || parts.front().starts_with('_');
-  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !own_scope) out.layer = parts.front();
+  if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !own_scope && !is_op(parts.front()))
+    out.layer = parts.front() == "compile_loss" ? kLossGroup : parts.front();
 
   bool scratch = region == "temp" || (region.empty() && framework == trace::Framework::tensorflow);
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))

@@ -8,6 +8,9 @@
 
 namespace vramscope::analyze {
 
+// What is outside of all layers goes by what it is for. The Python side uses the same words.
+inline constexpr std::string_view kOptimizerGroup = "(optimizer)", kLossGroup = "(loss and metrics)", kInputGroup = "(input)";
+
 struct OpMeaning {
   std::string layer;  // "" = the name carries none
   Stage stage = Stage::other;

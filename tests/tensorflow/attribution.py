@@ -3,6 +3,9 @@ import json
 import subprocess
 
 
+GROUPS = ("(input)", "(optimizer)", "(loss and metrics)", "(all-reduce)")
+
+
 def groups(recording, at, *keys):
     """{values of the keys: requested and granted bytes} of what is live."""
     answer = json.loads(subprocess.check_output([recording.vramscope, "peak", "--json", "--at", at, "--by", ",".join(keys), "-n", "0",
@@ -16,10 +19,12 @@ def most_is_known(training):
     total = sum(g["bytes"] for g in live.values())
     attributed = sum(g["bytes"] for (category, layer, known), g in live.items() if category != "unknown" and layer and known != "unknown")
     assert attributed >= 0.95 * total, sorted(((g["bytes"], k) for k, g in live.items()), reverse=True)[:20]
-    assert {known for _, _, known in live} >= {"told", "named", "inferred"}
-    # The names are those of model.summary(), with parts of a layer behind a slash.
-    of_layers = {layer.split("/")[0] for category, layer, _ in live if category in ("parameters", "activations", "optimizer state") and layer}
-    assert of_layers and of_layers <= {*said["layers"], "compile_loss", "loss"}, of_layers - set(said["layers"])
+    assert {known for _, _, known in live} >= {"told", "inferred"}
+    # The names are those of model.summary(), with parts of a layer behind a slash; the rest is grouped by what it is for.
+    rows = json.loads(subprocess.check_output([training.vramscope, "layers", "--json", training.trace]))["rows"]
+    named = {layer.split("/")[0] for _, layer, _ in live} | {row["name"].split("/")[0] for row in rows}
+    assert set(said["layers"]) & named
+    assert named <= {*said["layers"], *GROUPS, f"({said['model']})", ""}, named - set(said["layers"])
 
 
 def variables_equal_the_models(training):
@@ -35,6 +40,13 @@ def variables_equal_the_models(training):
         if tag["category"] in ("parameter", "optimizer_state") and tag["bytes"] > 64:
             shown = {"parameter": "parameters", "optimizer_state": "optimizer state"}[tag["category"]]
             assert live[shown, name]["requested"] == tag["bytes"], name
+
+
+def variables_equal_the_models_at_the_peak(training, replicas=1):
+    """Single numbers (a step count, a learning rate) lie elsewhere, or twice while they are counted up."""
+    live = groups(training, "steady", "category")
+    for shown, truth in (("parameters", "parameters"), ("optimizer state", "slots")):
+        assert abs(live[shown,]["requested"] - replicas * training.said[truth]) <= 12 * replicas, (shown, live, training.said)
 
 
 def gradients_equal_the_variables(training):

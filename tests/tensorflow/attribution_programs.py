@@ -1,6 +1,6 @@
-"""Three trainings. Each prints what the model itself says: the bytes of its variables, of its optimizer's, and its layers' names.
+"""Trainings. Each prints what the model itself says: the bytes of its variables, of its optimizer's, and its layers' names.
 
-    attribution_programs.py cnn | transformer | custom_loop
+    attribution_programs.py cnn | transformer | custom_loop | ...
 """
 import json
 import os
@@ -66,6 +66,83 @@ def custom_loop():
     return model, optimizer
 
 
+def perceptron():
+    return keras.Sequential([keras.Input((256,)), layers.Dense(256, activation="relu"), layers.Dense(256, activation="relu"),
+                             layers.Dense(8)])
+
+
+def examples(count):
+    return np.zeros((count, 256), "float32"), np.zeros((count, 8), "float32")
+
+
+def fitted(optimizer="adam", **options):
+    model = perceptron()
+    model.compile(optimizer, "mse", jit_compile=False, **options)
+    model.fit(*examples(2 * STEPS * BATCH), batch_size=BATCH, verbose=0)
+    return model, model.optimizer
+
+
+def steps_per_execution():
+    return fitted(steps_per_execution=3)
+
+
+def accumulation():
+    return fitted(keras.optimizers.Adam(gradient_accumulation_steps=4))
+
+
+def mirrored():
+    cpu, = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        return fitted()
+
+
+def batches():
+    model = perceptron()
+    model.compile("adam", "mse", jit_compile=False)
+    for _ in range(STEPS):
+        model.train_on_batch(*examples(BATCH))
+    return model, model.optimizer
+
+
+class Block(layers.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.second, self.norm = layers.Dense(width), layers.Dense(width), layers.LayerNormalization()
+
+    def call(self, x):
+        return self.norm(x + self.second(tf.nn.gelu(self.first(x))))
+
+
+class Stack(layers.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.one, self.two = Block(width), Block(width)
+
+    def call(self, x):
+        return self.two(self.one(x))
+
+
+class Nested(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.bottom, self.top, self.head = Stack(256), Stack(256), layers.Dense(8)
+
+    def call(self, x):
+        return self.head(self.top(self.bottom(x)))
+
+
+def nested():
+    """In eager mode, in a loop of its own."""
+    model, optimizer = Nested(), keras.optimizers.Adam()
+    x, y = map(tf.constant, examples(256))
+    for _ in range(STEPS):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return model, optimizer
+
+
 def size(variable):
     return int(np.prod(variable.shape)) * tf.as_dtype(variable.dtype).size
 
@@ -75,7 +152,7 @@ def main():
     slots = optimizer.variables() if callable(optimizer.variables) else optimizer.variables
     sparse = [layer.embeddings for layer in model.layers if isinstance(layer, layers.Embedding)]
     print(json.dumps({
-        "layers": [layer.name for layer in model.layers],
+        "model": model.name, "layers": [layer.name for layer in model.layers],
         "parameters": sum(map(size, model.variables)), "slots": sum(map(size, slots)),
         "dense_gradients": sum(map(size, model.trainable_variables)) - sum(map(size, sparse)),
     }))

@@ -1,7 +1,8 @@
 """What a training's memory is made of, compared with what the model says about itself."""
 import pytest
 
-from attribution import gradients_equal_the_variables, most_is_known, variables_equal_the_models
+from attribution import (gradients_equal_the_variables, most_is_known, variables_equal_the_models,
+                         variables_equal_the_models_at_the_peak)
 from tensorflow_support import HERE
 
 PROGRAMS = HERE / "attribution_programs.py"
@@ -18,3 +19,10 @@ def test_a_training_is_attributed(training):
     most_is_known(training)
     variables_equal_the_models(training)
     gradients_equal_the_variables(training)
+
+
+@pytest.mark.parametrize("program, replicas", [("steps_per_execution", 1), ("mirrored", 2), ("batches", 1), ("nested", 1)])
+def test_variables_whose_blocks_are_replaced_stay_known(program, replicas, record, python_with):
+    training = record([python_with("2.21"), PROGRAMS, program])
+    most_is_known(training)
+    variables_equal_the_models_at_the_peak(training, replicas)

@@ -25,6 +25,7 @@ def all() -> None:  # noqa: A001
     model = _types("Model", "keras.src.models.model", "keras.src.engine.training", "tf_keras.src.engine.training")
     optimizer = _types("BaseOptimizer", "keras.src.optimizers.base_optimizer") or _types(
         "_BaseOptimizer", "keras.src.optimizers.optimizer", "tf_keras.src.optimizers.optimizer")
+    metric = _types("Metric", "keras.src.metrics.metric", "keras.src.metrics.base_metric", "tf_keras.src.metrics.base_metric")
     known = tf_variables.known()
     tracked = keras_variables.known()
     for thing in gc.get_objects():
@@ -32,6 +33,9 @@ def all() -> None:  # noqa: A001
         if issubclass(kind, variable):
             if id(thing) not in known:
                 tf_variables.remember(thing)
+        elif issubclass(kind, metric):          # in Keras 2 a layer too
+            if id(thing) not in tracked:
+                keras_variables.track_metric(thing)
         elif issubclass(kind, layer):
             if id(thing) not in tracked:
                 keras_variables.track(thing, issubclass(kind, model))

@@ -21,8 +21,10 @@ def install(keras: ModuleType) -> None:
     _watch_training(_first(root, "src.callbacks.callback_list", "src.callbacks").CallbackList)
     layer = _first(root, "src.layers.layer", "src.engine.base_layer").Layer
     model = _first(root, "src.models.model", "src.engine.training").Model
-    _watch_failures(model)
-    _watch_layers(layer, model)
+    _watch_loops(model)
+    metric = _first(root, "src.metrics.metric", "src.metrics.base_metric").Metric
+    _watch_layers(layer, model, metric)
+    _watch_metrics(metric)
     keras_optimizers.install(_first(root, "src.optimizers.base_optimizer", "src.optimizers.optimizer"))
     training.describe_variables = keras_variables.describe
     for name in ("save", "save_weights", "export"):
@@ -91,8 +93,9 @@ def _end_all_above(depth: int) -> None:
             training.leave_loop()
 
 
-def _watch_failures(model_type: type) -> None:
-    """A loop that raises (out of memory, an interrupt, a callback) never tells its callbacks that it ended."""
+def _watch_loops(model_type: type) -> None:
+    """A loop that raises (out of memory, an interrupt, a callback) never tells its callbacks that it ended.
+    A single batch has no callbacks: only the line that asks for it is kept in mind."""
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def loop(self: Any, *args: Any, **kwargs: Any) -> Any:
             depth = len(_thread.open)
@@ -102,8 +105,16 @@ def _watch_failures(model_type: type) -> None:
                 _end_all_above(depth)
         return loop
 
+    def make_one(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with training.single_batch():
+                return original(self, *args, **kwargs)
+        return on_batch
+
     for name in ("fit", "evaluate", "predict"):
         wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name, make)
+    for name in ("train_on_batch", "test_on_batch", "predict_on_batch"):
+        wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name, make_one)
 
 
 # The list of callbacks is told of every event in the training loop's own thread, whatever the callbacks in it do; wrapping its methods
@@ -177,30 +188,42 @@ def _watch_training(callback_list: type) -> None:
         around(f"on_{word}_batch_end", None, one_end)
 
 
-def _watch_layers(layer_type: type, model_type: type) -> None:
+def _watch_metrics(metric_type: type) -> None:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            keras_variables.track_metric(self)
+        return init
+
+    wrap(metric_type, "__init__", make)
+
+
+def _watch_layers(layer_type: type, model_type: type, metric_type: type) -> None:
     def make_call(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             parent = layers.current()
             path = layers.path_below(parent, self.name, isinstance(self, model_type))
             # Never in a variable of this frame: it would hold itself, and with it the layer's tensors until the next garbage collection.
-            layers.push(layers.Call(path, layers.built(self), sys._getframe()))
-            eager = path and not training.is_tracing()
+            label = path or f"({self.name})"
+            layers.push(layers.Call(path, layers.built(self), sys._getframe(), label))
+            eager = not training.is_tracing()
             if eager:
-                layers.note_eager_scope(training.eager_scope() + self.name, layers.current())
-                emit.mark(LAYER, BEGIN, path)
+                begin = training.tensor_number()
+                emit.mark(LAYER, BEGIN, label)
             try:
                 return original(self, *args, **kwargs)
             finally:
                 if eager:
-                    emit.mark(LAYER, END, path)
+                    emit.mark(LAYER, END, label)
+                    layers.eager_calls().add(begin, training.tensor_number(), layers.Call(path, layers.built(self), None, label))
                 layers.pop()
         return call
 
     wrap(layer_type, "__call__", make_call)
-    _watch_construction(layer_type, model_type)
+    _watch_construction(layer_type, model_type, metric_type)
 
 
-def _watch_construction(layer_type: type, model_type: type) -> None:
+def _watch_construction(layer_type: type, model_type: type, metric_type: type) -> None:
     """Through `__new__`: Keras reads the argument names of `__init__`, which must stay as it is."""
     original = layer_type.__new__
     if hasattr(original, "__vramscope_original__"):
@@ -208,7 +231,7 @@ def _watch_construction(layer_type: type, model_type: type) -> None:
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         layer = original(cls) if original is object.__new__ else original(cls, *args, **kwargs)
-        if isinstance(layer, layer_type):
+        if isinstance(layer, layer_type) and not isinstance(layer, metric_type):      # in Keras 2 a metric is a layer
             frame = sys._getframe(1)
             emit.quietly(lambda: layers.remember_built(layer, _line_of_construction(frame)))
             keras_variables.track(layer, isinstance(layer, model_type))

@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable
 
 from .._recorder import BEGIN, END, LAYER
 from . import emit, keras_variables, layers, training
 from .wrapping import wrap
-
-_meanings: Dict[int, keras_variables.Meaning] = {}
 
 
 def install(module: ModuleType) -> None:
@@ -23,11 +21,11 @@ def install(module: ModuleType) -> None:
 
     def make_apply(original: Callable[..., Any]) -> Callable[..., Any]:
         def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
-            _meanings.clear()
             if training.is_tracing():
                 training.note_optimizer(self)
                 emit.setting("keras.optimizer.scope", self.name)
-                return original(self, *args, **kwargs)
+                with layers.inside(layers.OPTIMIZER):
+                    return original(self, *args, **kwargs)
             training.number_of(self)
             with emit.phase("optimizer"):
                 result = original(self, *args, **kwargs)
@@ -42,12 +40,6 @@ def install(module: ModuleType) -> None:
             wrap(kind, "apply_gradients", make_apply)
 
 
-def _meaning_of(variable: Any) -> Optional[keras_variables.Meaning]:
-    if not _meanings:
-        _meanings.update(keras_variables.describe())
-    return _meanings.get(id(keras_variables.raw(variable)[0]))
-
-
 def _watch_updates(optimizer_type: type) -> None:
     """While one variable is updated, its layer is the current one. `update_step` is each optimizer's own method."""
     for kind in optimizer_type.__mro__:
@@ -56,7 +48,7 @@ def _watch_updates(optimizer_type: type) -> None:
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def update_step(self: Any, gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
-                meaning = _meaning_of(variable)
+                meaning = training.meaning_of(keras_variables.raw(variable)[0])
                 if meaning is None or not meaning.layer:
                     return original(self, gradient, variable, *args, **kwargs)
                 layer = meaning.layer

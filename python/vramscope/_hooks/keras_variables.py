@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from . import layers, lines
+from . import layers, lines, training
 
 _models: List["weakref.ref[Any]"] = []
 _loose: List["weakref.ref[Any]"] = []        # layers that may be used without a model
 _optimizers: List["weakref.ref[Any]"] = []
+_metrics: List["weakref.ref[Any]"] = []
 
 
 class Meaning(NamedTuple):
@@ -20,15 +21,20 @@ class Meaning(NamedTuple):
 
 def track(layer: Any, is_model: bool) -> None:
     (_models if is_model else _loose).append(weakref.ref(layer))
+    training.structure_changed()
 
 
 def track_optimizer(optimizer: Any) -> None:
     _optimizers.append(weakref.ref(optimizer))
 
 
+def track_metric(metric: Any) -> None:
+    _metrics.append(weakref.ref(metric))
+
+
 def known() -> Set[int]:
     """Ids of everything that is tracked."""
-    return {id(thing) for references in (_models, _loose, _optimizers) for thing in _alive(references)}
+    return {id(thing) for references in (_models, _loose, _optimizers, _metrics) for thing in _alive(references)}
 
 
 def _alive(references: List["weakref.ref[Any]"]) -> List[Any]:
@@ -54,20 +60,41 @@ def raw(variable: Any) -> List[Any]:
     return list(getattr(variable, "_values", None) or [variable])
 
 
+def _replicas(variable: Any, meaning: Meaning) -> Iterator[Tuple[int, Meaning]]:
+    """Each of the framework's own variables with its name; TensorFlow calls a copy on another device replica_1."""
+    for i, one in enumerate(raw(variable)):
+        yield id(one), meaning._replace(name=f"{meaning.name}/replica_{i}") if i else meaning
+
+
+_COUNTERS = ("_train_counter", "_test_counter", "_predict_counter")      # of a model in Keras 2, no part of its variables
+
+
 def _walk(layer: Any, path: str, seen: Set[int], out: Dict[int, Meaning]) -> None:
     if id(layer) in seen:
         return
     seen.add(id(layer))
     for variable in _own_variables(layer):
         name = f"{path}/{variable.name.split('/')[-1].split(':')[0]}" if path else variable.name
-        for one in raw(variable):
-            out[id(one)] = Meaning("parameter", name, path, layers.built(layer))
+        out.update(_replicas(variable, Meaning("parameter", name, path, layers.built(layer))))
+    for name in _COUNTERS:
+        counter = layer.__dict__.get(name)
+        if hasattr(counter, "assign_add"):
+            out.update(_replicas(counter, Meaning("workspace", name.strip("_"), layers.LOSS)))
     for child in _children(layer):
         _walk(child, f"{path}/{child.name}" if path else child.name, seen, out)
 
 
-def _slots(optimizer: Any, parameters: Dict[int, Meaning], out: Dict[int, Meaning]) -> None:
-    trained = list(getattr(optimizer, "_trainable_variables", None) or ())
+def _trained(optimizer: Any, models: List[Any]) -> List[Any]:
+    """The variables that an optimizer trains, in the order of its slots."""
+    index = getattr(optimizer, "_index_dict", None)
+    if index is None:
+        return list(getattr(optimizer, "_trainable_variables", None) or ())
+    # Keras 2 keeps only their keys.
+    by_key = {optimizer._var_key(variable): variable for model in models for variable in model.trainable_variables}
+    return [by_key.get(key) for key in sorted(index, key=index.__getitem__)]
+
+
+def _slots(optimizer: Any, trained: List[Any], parameters: Dict[int, Meaning], out: Dict[int, Meaning]) -> None:
     owner: Dict[int, Meaning] = {}
     # Every optimizer keeps its slots in lists parallel to the variables it trains.
     for value in vars(optimizer).values():
@@ -80,22 +107,30 @@ def _slots(optimizer: Any, parameters: Dict[int, Meaning], out: Dict[int, Meanin
     for slot in (variables() if callable(variables) else variables):
         meaning = owner.get(id(slot))
         name = getattr(slot, "path", slot.name)
-        for one in raw(slot):
-            out.setdefault(id(one), Meaning("optimizer_state", name, meaning.layer if meaning else ""))
+        for one, said in _replicas(slot, Meaning("optimizer_state", name, meaning.layer if meaning else layers.OPTIMIZER)):
+            out.setdefault(one, said)
 
 
 def describe() -> Dict[int, Meaning]:
     """id of each of the framework's variables -> what it is."""
     out: Dict[int, Meaning] = {}
-    seen: Set[int] = set()
+    metrics = _alive(_metrics)
+    seen: Set[int] = {id(metric) for metric in metrics}         # in Keras 2 they are layers too
     models = _alive(_models)
     inner = {id(child) for model in models for child in model._flatten_layers(include_self=False)}
     for model in models:
         if id(model) not in inner:
             _walk(model, "", seen, out)
-    for layer in _alive(_loose):
+    loose = _alive(_loose)
+    for layer in loose:
         _walk(layer, layer.name, seen, out)
     parameters = dict(out)
     for optimizer in _alive(_optimizers):
-        _slots(optimizer, parameters, out)
+        _slots(optimizer, _trained(optimizer, models + loose), parameters, out)
+    # What a metric has counted so far is no weight of the model.
+    for metric in metrics:
+        for variable in getattr(metric, "variables", ()):
+            name = f"{metric.name}/{variable.name.split('/')[-1].split(':')[0]}"
+            for one, said in _replicas(variable, Meaning("workspace", name, layers.LOSS)):
+                out.setdefault(one, said)
     return out

@@ -23,6 +23,7 @@ _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "tensorflow_estimator", "numpy
 _STANDARD = os.path.normpath(sysconfig.get_paths()["stdlib"]) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
+_GENERATED = "__autograph_generated_file"
 _is_user: Dict[CodeType, bool] = {}
 # Lines of generated code -> the lines it was made from; set by the TensorFlow hook (AutoGraph).
 source_map: Callable[[], Dict[Tuple[str, int], Tuple[str, int, str]]] = dict
@@ -41,16 +42,20 @@ def _decide(file: str) -> bool:
     return not file.startswith(_STANDARD)
 
 
-def is_user(code: CodeType) -> bool:
+def is_user(code: CodeType, line: Optional[int] = None) -> bool:
+    """Generated code is whose code it was made from; the line that runs tells."""
     known = _is_user.get(code)
     if known is None:
-        known = _is_user[code] = _decide(code.co_filename)
+        file = code.co_filename
+        if _GENERATED in file and line is not None:
+            file = source_map().get((file, line), (file,))[0]
+        known = _is_user[code] = _decide(file)
     return known
 
 
 def of_frame(frame: FrameType) -> Line:
     code, number = frame.f_code, frame.f_lineno
-    if "__autograph_generated_file" in code.co_filename:
+    if _GENERATED in code.co_filename:
         origin = source_map().get((code.co_filename, number))
         if origin is not None:
             return Line(*origin)
@@ -63,7 +68,7 @@ def user_frame(frame: Optional[FrameType] = None, stop: Optional[FrameType] = No
     known = _is_user
     while frame is not None and frame is not stop:
         code = frame.f_code
-        if known.get(code) or (code not in known and is_user(code)):
+        if known.get(code) or (code not in known and is_user(code, frame.f_lineno)):
             return frame
         frame = frame.f_back  # type: ignore[assignment]
     return None

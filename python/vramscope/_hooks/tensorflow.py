@@ -6,13 +6,13 @@ from types import ModuleType
 from typing import Any, Callable
 
 from .. import _memory
-from . import emit, tf_data, tf_functions, tf_graph, tf_tapes, tf_updates, tf_variables
+from . import emit, tf_data, tf_distribute, tf_functions, tf_graph, tf_tapes, tf_updates, tf_variables
 from .wrapping import wrap
 
 
 def install(tf: ModuleType) -> None:
     emit.at_first_event(lambda: _settings(tf))
-    for part in (tf_graph, tf_functions, tf_tapes, tf_variables, tf_updates, tf_data):
+    for part in (tf_graph, tf_functions, tf_tapes, tf_variables, tf_updates, tf_data, tf_distribute):
         part.install(tf)
     _watch_saving(tf)
     _watch_resets(tf)

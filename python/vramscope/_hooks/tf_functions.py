@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 from .._recorder import BEGIN, END, FUNCTION, PHASE, RETRACE, STEP
-from . import emit, lines, training
+from . import emit, lines, tf_variables, training
 from .wrapping import wrap
 
 _known: Dict[Any, Set[Tuple[int, str]]] = {}       # code object -> (function, signature) seen
@@ -26,6 +26,8 @@ def install(tf: ModuleType) -> None:
             try:
                 return original(function_type, type_context, func_graph, tracing_options)
             finally:
+                if context.executing_eagerly():         # the outermost function
+                    emit.quietly(tf_variables.traced)
                 emit.mark(PHASE, END, "trace", -1, name)
         return trace
 

@@ -12,10 +12,12 @@ from . import emit, layers, lines, tf_constants, tf_variables, training
 from .wrapping import wrap
 
 _ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_OF_MODEL = "_vramscope_of_model"  # on a graph: names of the ops that the layers made, or that compute on with what they made
 _SCOPES = "_vramscope_scopes"      # on a graph: name scope -> the call of the layer whose ops it holds
 
 
 def install(tf: ModuleType) -> None:
+    from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context
     from tensorflow.python.framework import ops
     from tensorflow.python.ops import control_flow_v2_func_graphs
@@ -33,33 +35,44 @@ def install(tf: ModuleType) -> None:
     lines.source_map = source_map
     training.is_tracing = lambda: not context.executing_eagerly()
     training.in_graph_loop = in_graph_loop
-    training.eager_scope = lambda: context.context().scope_name
+    training.tensor_number = pywrap_tfe.TFE_Py_UID
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def create(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
             op = original(self, op_type, *args, **kwargs)
-            try:
-                _made(self, op, op_type, sys._getframe(1))
-            except Exception:  # noqa: BLE001
-                pass
+            frame = sys._getframe(1)
+            emit.quietly(lambda: _made(self, op, op_type, frame))
             return op
         return create
 
     wrap(ops.Graph, "_create_op_internal", make)
 
 
+def _on(graph: Any, name: str, kind: Callable[[], Any]) -> Any:
+    """Our own attribute of a graph."""
+    found = getattr(graph, name, None)
+    if found is None:
+        found = kind()
+        setattr(graph, name, found)
+    return found
+
+
 def _made(graph: Any, op: Any, op_type: str, frame: FrameType) -> None:
     name = op.name
     call = layers.current()
-    if call is not None and call.path:
-        scopes = getattr(graph, _SCOPES, None)
-        if scopes is None:
-            scopes = {}
-            setattr(graph, _SCOPES, scopes)
-        scopes.setdefault(name.rpartition("/")[0], call._replace(frame=None))
+    if call is not None and call.frame is not None:         # the forward pass
+        _on(graph, _SCOPES, dict).setdefault(name.rpartition("/")[0], call._replace(frame=None))
+    label = call.label if call is not None else None
+    if call is None or call.frame is not None:
+        # Ops that are neither a layer's nor the optimizer's and compute on with what the layers made.
+        of_model = _on(graph, _OF_MODEL, set)
+        if call is None and any(tensor.op.name in of_model for tensor in op.inputs):
+            label = layers.LOSS
+        if label is not None:
+            of_model.add(name)
     line = _line(call, frame)
     if line is not None:
-        emit.op_source(name, line.file, line.line, line.function, call.path if call else None)
+        emit.op_source(name, line.file, line.line, line.function, label)
         if op_type == "Const":
             tf_constants.made(op, line)
         elif op_type in _ASSIGNMENTS:

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Optional
 
 from .._recorder import BEGIN, END, LAYER, TAPE
-from . import emit, layers, lines, tf_graph, training
+from . import buffers, emit, layers, lines, tf_graph, training
 from .wrapping import wrap
 
 _numbers = itertools.count(1)
@@ -56,17 +56,17 @@ def _watch_gradient_functions(pywrap: Any, backprop: Any, ops: Any) -> None:
     def gradient_function(op_name: Any, attr_tuple: Any, num_inputs: Any, inputs: Any, outputs: Any, out_grads: Any,
                           skip_input_indices: Any, forward_pass_name_scope: Any) -> Any:
         eager = not training.is_tracing()
-        call = _forward_layer(forward_pass_name_scope, eager, ops)
+        call = _forward_layer(None if eager else ops, inputs, outputs, forward_pass_name_scope)
         if call is not None:
             layers.push(call)
             if eager:
-                emit.mark(LAYER, BEGIN, call.path)
+                emit.mark(LAYER, BEGIN, call.label)
         try:
             return original(op_name, attr_tuple, num_inputs, inputs, outputs, out_grads, skip_input_indices, forward_pass_name_scope)
         finally:
             if call is not None:
                 if eager:
-                    emit.mark(LAYER, END, call.path)
+                    emit.mark(LAYER, END, call.label)
                 layers.pop()
 
     gradient_function.__vramscope_original__ = original  # type: ignore[attr-defined]
@@ -74,11 +74,11 @@ def _watch_gradient_functions(pywrap: Any, backprop: Any, ops: Any) -> None:
     pywrap.TFE_Py_RegisterGradientFunction(gradient_function)
 
 
-def _forward_layer(scope: Any, eager: bool, ops: Any) -> Optional[layers.Call]:
+def _forward_layer(ops: Any, inputs: Any, outputs: Any, scope: Any) -> Optional[layers.Call]:
     try:
-        if not scope:
-            return None
-        return layers.of_eager_scope(scope) if eager else tf_graph.layer_of_scope(ops.get_default_graph(), scope)
+        if ops is None:
+            return layers.of_forward_op((*(inputs or ()), *(outputs or ())))     # None: the gradient does not need them
+        return tf_graph.layer_of_scope(ops.get_default_graph(), scope) if scope else None
     except Exception:  # noqa: BLE001
         return None
 
@@ -93,17 +93,7 @@ def _name_gradients(tf: ModuleType, sources: Any, gradients: Any) -> None:
             continue
         meaning = meanings.get(id(keras_variables.raw(source)[0]))
         name = meaning.name if meaning else getattr(source, "name", "")
-        emit.setting(f"gradient_op.{_that_allocates(values.op).name}", name)
-
-
-_SAME_BUFFER = ("Reshape", "Identity", "Squeeze", "ExpandDims", "StopGradient", "PreventGradient")
-
-
-def _that_allocates(op: Any) -> Any:
-    """Ops that only give another shape pass their input's block on."""
-    while op.type in _SAME_BUFFER and op.inputs:
-        op = op.inputs[0].op
-    return op
+        emit.setting(f"gradient_op.{buffers.maker(values.op).name}", name)
 
 
 def _born(tape: Any, line: Any) -> None:

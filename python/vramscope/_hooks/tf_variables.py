@@ -4,10 +4,10 @@ from __future__ import annotations
 import sys
 import weakref
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .. import _address
-from . import emit, holding, lines, training
+from . import buffers, emit, holding, lines, training
 from .wrapping import wrap
 
 _variables: List["weakref.ref[Any]"] = []
@@ -51,14 +51,36 @@ def _written_by(op: Any) -> Any:
     return None
 
 
+_assignments: List[Tuple[str, Optional[str], Any]] = []      # op, the op that makes the value, variable; since tracing began
+
+
 def made_assignment(op: Any) -> None:
     """A graph op that writes a variable. Where the old value is still being read, it writes to a new block: that block is the variable."""
     variable = _written_by(op)
-    meaning = None if variable is None else training.meaning_of(variable)
-    if meaning is not None:
-        emit.setting(f"variable_op.{op.name}", f"{meaning.category} {meaning.name}")
-    elif variable is not None:
-        emit.setting(f"variable_op.{op.name}", f"{'parameter' if variable.trainable else 'buffer'} {variable.name.split(':')[0]}")
+    if variable is not None:
+        # An assignment takes over the block of the value; the other ones add to what is there.
+        value = buffers.maker(op.inputs[1].op).name if op.type == "AssignVariableOp" else None
+        _assignments.append((op.name, value, variable))
+
+
+def traced() -> None:
+    """Tracing has ended: only now is it known of every variable whose it is."""
+    if not _assignments:
+        return
+    meanings = training.describe_variables()
+    for op, value, variable in _assignments:
+        meaning = meanings.get(id(variable))
+        category = meaning.category if meaning is not None else _category(variable)
+        said = f"{category} {meaning.name if meaning is not None else variable.name.split(':')[0]}"
+        emit.setting(f"variable_op.{op}", said)
+        if value is not None:
+            emit.setting(f"variable_value.{value}", said)
+    _assignments.clear()
+
+
+def _category(variable: Any) -> str:
+    """Of a variable that is nobody's."""
+    return "parameter" if variable.trainable else "buffer"
 
 
 def remember(variable: Any) -> None:
@@ -105,4 +127,4 @@ def _tag(variable: Any, meaning: Any) -> None:
     if meaning is not None:
         emit.tag(address, size, meaning.category, meaning.name, meaning.layer)
     else:
-        emit.tag(address, size, "parameter" if variable.trainable else "buffer", variable.name.split(":")[0], None)
+        emit.tag(address, size, _category(variable), variable.name.split(":")[0], None)

@@ -20,7 +20,7 @@ _tag_at = (1, 2, 3, 10, 100, 1000)
 # Filled in by the framework's hook.
 is_tracing: Callable[[], bool] = lambda: False
 in_graph_loop: Callable[[], bool] = lambda: False       # what is being traced lies in a loop of the graph
-eager_scope: Callable[[], str] = lambda: ""
+tensor_number: Callable[[], int] = lambda: 0            # of the tensor that would be made now; later ones have higher numbers
 tag_by_address: Callable[[Dict[int, Any]], None] = lambda meanings: None
 describe_variables: Callable[[], Dict[int, Any]] = dict
 after_step: Callable[[int], None] = lambda step: None
@@ -33,6 +33,17 @@ def enter_loop() -> None:
     _loop_frames.append(lines.user_frame(sys._getframe(1)))
 
 
+class single_batch:
+    """`with single_batch():` train_on_batch and the like. The loop is the user's, and counts its own steps."""
+
+    def __enter__(self) -> None:
+        _loop_frames.append(lines.user_frame(sys._getframe(1)))
+
+    def __exit__(self, *_: object) -> None:
+        if _loop_frames:
+            _loop_frames.pop()
+
+
 def leave_loop() -> None:
     global _loops
     _loops = max(0, _loops - 1)
@@ -41,7 +52,7 @@ def leave_loop() -> None:
 
 
 def loop_frame() -> Optional[FrameType]:
-    """The user's frame that called fit(), evaluate() or predict()."""
+    """The user's frame that called fit(), evaluate(), predict() or one batch of them."""
     return _loop_frames[-1] if _loop_frames else None
 
 
@@ -58,7 +69,7 @@ _meanings: Dict[int, Any] = {}
 
 
 def meaning_of(variable: Any) -> Any:
-    """What one of the framework's variables is, or None; looked up anew when variables were made since."""
+    """What one of the framework's variables is, or None; looked up anew when variables or layers were made since."""
     if not _meanings:
         _meanings.update(describe_variables())
     return _meanings.get(id(variable))
@@ -69,10 +80,14 @@ _untold = False                 # variables were made since the last tags
 _tagged_for_new = 0
 
 
+def structure_changed() -> None:
+    _meanings.clear()
+
+
 def variable_made() -> None:
     global _untold
     _untold = True
-    _meanings.clear()
+    structure_changed()
 
 
 def step_done() -> None:
