@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analyze/lifetime.h"
 #include "analyze/op_names.h"
@@ -176,11 +177,12 @@ struct Hit {
   std::uint32_t block;
 };
 
-// Blocks that a variable was told to have, and that were still there when it had another one: somebody else's that the variable
-// had only shared, such as a constant that it was reset to. All variables are told between two marks.
-std::vector<std::uint32_t> left_by_variables(const Store& draft, std::span<const Hit> hits) {
+// Blocks that a variable was told to have, and that were there while it had another one, before or after: somebody else's that
+// the variable only shares, such as a constant that it is reset to. All variables are told between two marks.
+std::vector<std::uint32_t> only_shared(const Store& draft, std::span<const Hit> hits) {
   std::vector<std::uint32_t> out;
-  std::map<std::string_view, std::uint32_t> last;  // the block that each variable had when it was told before
+  std::map<std::string_view, Hit> last;  // what each variable had when it was told before
+  tsl::robin_set<std::uint32_t> told_before;
   std::size_t mark = 0;
   for (std::size_t from = 0, to = 0; from < hits.size(); from = to) {
     while (mark < draft.marks.size() && draft.marks[mark].pos < hits[from].tag->pos) ++mark;
@@ -188,12 +190,13 @@ std::vector<std::uint32_t> left_by_variables(const Store& draft, std::span<const
     tsl::robin_set<std::uint32_t> told;
     for (to = from; to < hits.size() && hits[to].tag->pos < end; ++to) told.insert(hits[to].block);
     for (const Hit& hit : hits.subspan(from, to - from)) {
-      auto [before, first] = last.try_emplace(draft.text(hit.tag->row.name), hit.block);
-      if (!first && before->second != hit.block && !told.contains(before->second) && draft.death[before->second] > hit.tag->pos &&
-          is_tensorflow(draft, draft.kind_of(before->second)))
-        out.push_back(before->second);
-      before->second = hit.block;
+      auto [it, first] = last.try_emplace(draft.text(hit.tag->row.name), hit);
+      const Hit before = std::exchange(it->second, hit);
+      if (first || before.block == hit.block || !is_tensorflow(draft, draft.kind_of(hit.block))) continue;
+      if (!told.contains(before.block) && draft.death[before.block] > hit.tag->pos) out.push_back(before.block);
+      if (!told_before.contains(hit.block) && draft.birth[hit.block] < before.tag->pos) out.push_back(hit.block);
     }
+    told_before = std::move(told);
   }
   return out;
 }
@@ -235,7 +238,7 @@ TaggedBlocks resolve_tags(const Store& draft, std::uint64_t& unmatched) {
       hits.push_back({&draft.tags[i], it->second});
     }
   }
-  for (std::uint32_t block : left_by_variables(draft, hits)) out.erase(block);
+  for (std::uint32_t block : only_shared(draft, hits)) out.erase(block);
   return out;
 }
 
@@ -391,7 +394,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
     columns.note[alloc] = Note::of(where, tag->row.category, Known::told, old.stage()).bits;
     out.tagged.push_back({alloc, static_cast<std::uint32_t>(tag->row.name)});
   }
-  follow_variables(draft, columns, told);
+  out.variable_of_kind = follow_variables(draft, columns, told, names);
   return out;
 }
 

@@ -27,7 +27,8 @@ OpSourceWords source_of(const trace::Dictionaries& words, const LineNames& lines
 
 struct Attribution {
   std::vector<TaggedRow> tagged;
-  std::uint64_t unmatched = 0;  // tags for whose address no block was live
+  std::uint64_t unmatched = 0;                  // tags for whose address no block was live
+  std::vector<std::uint32_t> variable_of_kind;  // the name of the variable that blocks of a kind hold; 0 where it is not known
 };
 
 // Rewrites the note column, which holds each block's thread on entry. `draft` shows the columns and tables that are ready.

@@ -62,6 +62,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
       if (auto layer = told.layer(op)) meaning.layer = *layer;
       if (auto category = told.category(op); category != trace::Category::unknown) meaning.category = category;
       k.kept_as = static_cast<std::uint8_t>(told.value_of(op));
+      k.variable = names.id(told.variable(op));
       k.layer = names.id(meaning.layer);
       k.category = static_cast<std::uint8_t>(meaning.category);
       k.stage = static_cast<std::uint8_t>(meaning.stage);
@@ -73,6 +74,7 @@ void name_kinds(std::vector<Kind>& kinds, const std::vector<Stamped<trace::Setti
     kind.stage = k.stage;
     kind.persistent = k.persistent;
     kind.kept_as = k.kept_as;
+    kind.variable = k.variable;
     kind.line = k.line;
     if (kind.line == 0) {
       auto [line, first] = stack_lines.try_emplace(static_cast<std::size_t>(site.stack), 0u);

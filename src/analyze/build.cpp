@@ -13,6 +13,7 @@
 #include "analyze/scan.h"
 #include "analyze/step_marks.h"
 #include "analyze/step_measure.h"
+#include "analyze/variables.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -42,20 +43,36 @@ class Build {
     Attribution told = attribute(draft, columns_, names_, threads_);
     show_names(draft);
 
-    cells_ = count_cells(draft, threads_);
-    Grouper grouper(draft, pools, By::category, nullptr, 0, kShownBands);
-    Pyramid pyramid = Pyramid::build(draft, grouper, threads_);
-    std::vector<StepMeasure> measures = measure_steps(draft, grouper, pyramid, threads_);
-    Steady steady = steady_state(draft, measures);
+    Measured measured = measure(draft, pools, places);
+    if (main >= 0)
+      if (const PlacePeak& peak = measured.peaks[static_cast<std::size_t>(main)];
+          peak.steady_peak > 0 && settle_at(draft, columns_, told, names_, peak.steady_peak_at))
+        measured = measure(draft, pools, places);
     region_use_ = region_use(draft, threads_);
-    std::vector<PlacePeak> peaks = measure_places(draft, places, steady.training, threads_);
     tables_.counts.main_place = static_cast<std::uint64_t>(main) + 1;
     tables_.counts.tags_unmatched = told.unmatched;
-    return write_rest(pyramid, measures, peaks, told.tagged);
+    return write_rest(measured.pyramid, measured.steps, measured.peaks, told.tagged);
   }
 
  private:
   static constexpr std::size_t kShownBands = 12;
+
+  // What follows from the categories of the blocks.
+  struct Measured {
+    Pyramid pyramid;
+    std::vector<StepMeasure> steps;
+    std::vector<PlacePeak> peaks;
+  };
+
+  Measured measure(const Store& draft, const PoolSet& pools, const std::vector<Place>& places) {
+    cells_ = count_cells(draft, threads_);
+    Grouper grouper(draft, pools, By::category, nullptr, 0, kShownBands);
+    Pyramid pyramid = Pyramid::build(draft, grouper, threads_);
+    std::vector<StepMeasure> steps = measure_steps(draft, grouper, pyramid, threads_);
+    Steady steady = steady_state(draft, steps);
+    std::vector<PlacePeak> peaks = measure_places(draft, places, steady.training, threads_);
+    return {std::move(pyramid), std::move(steps), std::move(peaks)};
+  }
 
   template <typename T>
   Status column(Section id, std::uint64_t count, std::span<T>& to) {

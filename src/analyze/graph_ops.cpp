@@ -51,9 +51,10 @@ GraphOps::GraphOps(const std::vector<Stamped<trace::Setting>>& settings, const t
   constexpr std::string_view kGradient = "gradient_op.", kVariable = "variable_op.", kValue = "variable_value.";
   for (const auto& setting : settings) {
     std::string_view key = word(setting.row.key), value = word(setting.row.value);
-    if (key.starts_with(kGradient)) made_[key.substr(kGradient.size())] = trace::Category::gradient;
-    if (key.starts_with(kVariable)) made_[key.substr(kVariable.size())] = category_from(value);
-    if (key.starts_with(kValue)) values_[key.substr(kValue.size())] = category_from(value);
+    const Told told{category_from(value), value.substr(std::min(value.size(), value.find(' ') + 1))};
+    if (key.starts_with(kGradient)) made_[key.substr(kGradient.size())] = {trace::Category::gradient, {}};
+    if (key.starts_with(kVariable)) made_[key.substr(kVariable.size())] = told;
+    if (key.starts_with(kValue)) values_[key.substr(kValue.size())] = told;
   }
 }
 
@@ -79,14 +80,19 @@ std::optional<std::string_view> GraphOps::layer(std::string_view op) const {
   return std::nullopt;
 }
 
-trace::Category GraphOps::find(const Categories& told, std::string_view op) {
-  if (told.empty()) return trace::Category::unknown;
+GraphOps::Told GraphOps::find(const Ops& told, std::string_view op) {
+  if (told.empty()) return {};
   for (std::string_view name : names_in_graphs(op))
     if (auto it = told.find(name); it != told.end()) return it->second;
-  return trace::Category::unknown;
+  return {};
 }
 
-trace::Category GraphOps::category(std::string_view op) const { return find(made_, op); }
-trace::Category GraphOps::value_of(std::string_view op) const { return find(values_, op); }
+trace::Category GraphOps::category(std::string_view op) const { return find(made_, op).category; }
+trace::Category GraphOps::value_of(std::string_view op) const { return find(values_, op).category; }
+
+std::string_view GraphOps::variable(std::string_view op) const {
+  std::string_view written = find(made_, op).variable;
+  return !written.empty() ? written : find(values_, op).variable;
+}
 
 }  // namespace vramscope::analyze

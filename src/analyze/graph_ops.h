@@ -31,16 +31,22 @@ class GraphOps {
   trace::Category category(std::string_view op) const;
   // What a block of this op is where it is kept: the value that a variable took over.
   trace::Category value_of(std::string_view op) const;
+  // The variable that either of them is about; "" where the op writes none.
+  std::string_view variable(std::string_view op) const;
 
  private:
-  using Categories = tsl::robin_map<std::string_view, trace::Category>;
-  static trace::Category find(const Categories& told, std::string_view op);
+  struct Told {
+    trace::Category category = trace::Category::unknown;
+    std::string_view variable;
+  };
+  using Ops = tsl::robin_map<std::string_view, Told>;
+  static Told find(const Ops& told, std::string_view op);
   std::string_view word(trace::StringId id) const;
 
   const trace::Dictionaries& words_;
   tsl::robin_map<std::string_view, const trace::OpSource*> sources_;
   tsl::robin_map<std::string_view, std::string_view> scopes_;  // name scope -> the layer whose ops stand in it
-  Categories made_, values_;
+  Ops made_, values_;
 };
 
 }  // namespace vramscope::analyze

@@ -49,7 +49,7 @@ struct Kind {
   std::uint8_t stage = 0;             // from its name
   std::uint8_t persistent = 0;        // the framework's word says that it outlives its op
   std::uint8_t kept_as = 0;           // what a block of it is if it is kept, as a variable took it over; trace::Category
-  std::uint8_t spare[4] = {};
+  std::uint32_t variable = 0;         // names(): the variable that its op gives a value to
 };
 
 // What differs between blocks of one kind, in 32 bits: layer 20, category 4, known 2, stage 4.
