@@ -280,3 +280,43 @@ def test_causes_that_allocations_cannot_tell(run_python, each_python):
     assert len(told.marks_of("retrace")) == 11
     tape, = facts["persistent_tape"]
     assert tape["line"] == 23
+
+
+ONLY_PREDICT = """
+import json
+import numpy as np
+import keras
+
+model = keras.Sequential([keras.layers.Dense(300), keras.layers.Dense(7)])       # built by its first batch
+model.predict(np.zeros((64, 50), "float32"), verbose=0)
+print(json.dumps({"parameters": model.count_params() * 4}))
+"""
+
+
+def test_parameters_are_told_without_a_training(run_python, each_python):
+    finished = run_python(each_python, ONLY_PREDICT, record=True)
+    newest = {tag.name: tag for tag in finished.told.tags}
+    assert sum(tag.bytes for tag in newest.values() if tag.category == "parameter") == finished.answer["parameters"]
+
+
+GRADIENT_OF_A_LOOP = """
+import json
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+weights = v1.get_variable("weights", [600, 600])
+table = tf.constant(np.random.rand(600, 600).astype("float32"))       # line 9
+_, last = v1.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, x @ weights), [0, table])
+v1.gradients(tf.reduce_sum(last), weights)      # its sum starts from zeros as large as the weights: not the user's array
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+print(json.dumps({}))
+"""
+
+
+def test_constants_of_a_gradient_are_not_the_users(run_python, each_python):
+    told = run_python(each_python, GRADIENT_OF_A_LOOP, record=True).told
+    constants = [json.loads(value) for key, value in told.settings.items() if key.startswith("fact.baked_constant.")]
+    assert [(constant["line"], constant["bytes"]) for constant in constants] == [(9, 600 * 600 * 4)]

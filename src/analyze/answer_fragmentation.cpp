@@ -93,14 +93,20 @@ std::string pin_advice(const std::vector<Pin>& pins) {
   return fmt::format("free or move {} earlier: it keeps {} apart", pins[0].block.op, format_size(pins[0].frees));
 }
 
-// Growths of the pool although enough was free.
+// Growths of the pool although enough was free. One that the run's own peak asked for later is none: without holes it would have
+// come then.
 std::vector<Grown> growths(const Engine::State& s, const Place& place, const PoolSet& pools) {
   const Store& store = s.store;
   std::vector<Grown> out;
   std::size_t looked = 0;
+  Bytes held = 0;
   for (const auto& r : store.regions) {
     auto pool = static_cast<std::uint32_t>(r.row.pool);
-    if (r.row.returned || pool >= pools.size() || pools[pool] == 0 || ++looked > 40) continue;
+    if (pool >= pools.size() || pools[pool] == 0) continue;
+    const Bytes held_before = held;
+    held = r.row.returned ? held - std::min(held, r.row.bytes) : held + r.row.bytes;
+    const bool needed_anyway = place.peak_at > r.pos && place.peak > held_before;
+    if (r.row.returned || needed_anyway || ++looked > 40) continue;
     Place one = place;
     one.pools = {pool};
     Layout before = layout_at(store, one, s.pools(one), r.pos);

@@ -145,8 +145,9 @@ class Finder {
     if (!leaks->rows.empty() && leaks->rows[0].replaced)
       cause = fmt::format("{} makes a larger block in each step.", leaks->rows[0].op);
     else if (!leaks->rows.empty())
-      cause = fmt::format("{} of {} never freed.", support::format_plural(leaks->rows[0].blocks, "block", "blocks"),
-                          leaks->rows[0].op + (leaks->rows[0].blocks == 1 ? " was" : " were"));
+      cause =
+          fmt::format("{}{} {} never freed.", support::format_plural(leaks->rows[0].blocks, "block", "blocks"),
+                      leaks->rows[0].op.empty() ? "" : " of " + leaks->rows[0].op, leaks->rows[0].blocks == 1 ? "was" : "were");
     add({"leak", leaks->sentence, cause, leaks->advice, leaks->so_far, "leaks", "end",
          leaks->rows.empty() || leaks->rows[0].line.empty() ? "" : "line:" + leaks->rows[0].line});
   }
@@ -155,8 +156,8 @@ class Finder {
     if (place_.regions_peak == 0) return;
     auto frag = engine_.fragmentation();
     if (!frag) return;
-    if (frag->grown.empty() && frag->worst.unusable * 10 <= frag->worst.pool && fragmented_failures(s_, place_).empty())
-      return fine("No fragmentation to speak of");
+    const bool little = frag->worst.unusable * 10 <= frag->worst.pool || frag->worst.unusable < kWorthwhile;
+    if (frag->grown.empty() && little && fragmented_failures(s_, place_).empty()) return fine("No fragmentation to speak of");
     Bytes stake = 0;
     for (const Grown& g : frag->grown) stake = std::max(stake, g.grew_by);
     Finding f{"fragmentation", frag->sentence, "", frag->advice, {}, "map", fmt::format("moment:{}", frag->worst.at), ""};

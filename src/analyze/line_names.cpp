@@ -27,9 +27,11 @@ std::string_view tail(std::string_view path, std::size_t parts) {
   return path.substr(at + 1);
 }
 
-// A file that torch.compile wrote: its name is a hash of 51 letters and digits after a "c".
+// A file that torch.compile wrote: its name is a hash of 51 letters and digits after a "c". Or one that AutoGraph wrote, which is
+// gone when the program ends.
 bool is_generated(std::string_view file) {
   std::string_view name = tail(file, 1);
+  if (name.starts_with("__autograph_generated_file")) return true;
   return name.size() == 55 && name.front() == 'c' && name.ends_with(".py") &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
 }

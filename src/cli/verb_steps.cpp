@@ -33,10 +33,13 @@ class StepsVerb final : public VerbBody {
   }
 
  private:
+  static std::string name_of(const analyze::Step& s) {
+    return s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", printable(s.kind, 40), s.number);
+  }
+
   static std::vector<std::string> row(const analyze::Step& s, const Unit& unit) {
     auto known = [&](analyze::Bytes bytes) { return bytes == 0 ? std::string("–") : unit(bytes); };
-    std::string name = s.kind == "train" ? std::to_string(s.number) : fmt::format("{} {}", printable(s.kind, 40), s.number);
-    return {name,
+    return {name_of(s),
             unit(s.peak),
             unit.with_sign(s.growth),
             unit(s.after),
@@ -61,7 +64,8 @@ class StepsVerb final : public VerbBody {
       for (const analyze::Step& s : steps.steps) peaks.push_back(s.peak);
       const Unit unit = Unit::for_all(peaks, std::identity());
       out += "\n" + dim(fmt::format("  {}, peak of each step", unit.name()), colour) + "\n" +
-             plot(peaks, "step 1", std::to_string(peaks.size()), options_.ascii);
+             plot(peaks, (steps.steps.front().kind == "train" ? "step " : "") + name_of(steps.steps.front()),
+                  name_of(steps.steps.back()), options_.ascii);
       Table table;
       table.column("STEP", Table::Align::left);
       table.column("PEAK " + unit.name());

@@ -114,6 +114,33 @@ TEST_F(FindingsTest, LeakHeldByAList) {
   EXPECT_EQ(std::ranges::count(all.findings, "leak", &Finding::id), 0) << "said once, by who holds it";
 }
 
+// A pool that a leak fills has holes too, but it would have grown without them.
+TEST_F(FindingsTest, GrowthThatALeakNeedsIsNoFragmentation) {
+  Maker m = maker();
+  for (int s = 0; s < 40; ++s) {
+    m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+    auto scratch = m.alloc({"Mul", "output", (64u << 10) + 256u * static_cast<unsigned>(s)});
+    m.alloc({"Identity", "output", kMiB / 2, 0, 1, "", "train.py", 31});
+    m.free(*scratch);
+    m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+  }
+  ASSERT_TRUE(m.finish());
+  Findings all = found();
+  ASSERT_FALSE(all.findings.empty());
+  EXPECT_EQ(all.findings[0].id, "leak");
+  for (const Finding& f : all.findings) EXPECT_FALSE(f.id == "fragmentation" && f.at_stake) << f.title;
+}
+
+TEST_F(FindingsTest, GrowthThatOnlyHolesCauseIsFragmentation) {
+  Maker m = maker();
+  std::vector<Handle> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(*m.alloc({"Relu", "output", kMiB / 4}));  // the first region is full
+  for (std::size_t i = 0; i < blocks.size(); i += 2) m.free(blocks[i]);
+  m.alloc({"MatMul", "output", kMiB / 2});
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("fragmentation").at_stake, 4 * kMiB) << "the second region is twice the first";
+}
+
 TEST_F(FindingsTest, PoolTookTheCard) {
   Maker m = maker(1024 * kMiB, false);
   auto a = m.alloc({"Relu", "output", 8 * kMiB});

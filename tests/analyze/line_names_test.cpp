@@ -38,12 +38,15 @@ TEST_F(LineNamesTest, TheInnermostLineThatTheUserWrote) {
   const std::size_t cell = stack({"<eval_with_key>.3", "<command-12-line-1>", "/venv/site-packages/IPython/run.py"});
   const std::size_t generated =
       stack({"/tmp/torchinductor_me/3z/c3zylqkhjedn3b7zp3upukrelp53ua3roc4l6dui3zppikjcriwk.py", "/home/a/train.py"});
+  const std::size_t autograph =
+      stack({"/tmp/__autograph_generated_fileab12_x.py", "/venv/site-packages/tensorflow/api.py", "/home/a/train.py"});
   const std::size_t nobody = stack({"/venv/site-packages/torch/nn/linear.py"});
   const LineNames names(words_);
   EXPECT_EQ(names.of_stack(in_file), "model.py:7");
   EXPECT_EQ(names.of_stack(typed), "<ipython-input-3-0a1b>:7");
   EXPECT_EQ(names.of_stack(cell), "<command-12-line-1>:7");
   EXPECT_EQ(names.of_stack(generated), "train.py:7");
+  EXPECT_EQ(names.of_stack(autograph), "train.py:7");
   EXPECT_EQ(names.of_stack(nobody), "linear.py:7");
   EXPECT_EQ(names.of_stack(0), "");
   EXPECT_EQ(names.of_stack(99), "");

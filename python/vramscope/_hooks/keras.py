@@ -168,13 +168,19 @@ def _watch_training(callback_list: type) -> None:
     around("on_train_batch_end", None, batch_end)
 
     for word, phase in (("test", "evaluate"), ("predict", "predict")):
+        # Outside of a training nobody else says where the parameters lie; a model that is built by its first batch has them at the end.
         def begin(self: Any, *_: Any, _phase: str = phase) -> None:
+            alone = not training.inside_loop()
             training.enter_loop()
             _begin(PHASE, _phase)
+            if alone:
+                training.tag_variables()
 
         def end(self: Any, *_: Any, _phase: str = phase) -> None:
             _end(PHASE, _phase)
             training.leave_loop()
+            if not training.inside_loop():
+                training.tag_variables()
 
         def one_begin(self: Any, batch: int = 0, *_: Any, _phase: str = phase) -> None:
             _begin(BATCH, _phase, int(batch) + 1)

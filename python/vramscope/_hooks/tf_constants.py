@@ -6,10 +6,13 @@ from typing import Any, Dict, Tuple
 from . import emit, lines
 
 _WORTH_SAYING = 1 << 20
+_OF_GRADIENTS = ("gradients/", "gradient_tape/", "_grad/")     # TensorFlow's own: zeros that a loop's gradient starts from
 _copies: Dict[Tuple[str, str], int] = {}        # (line, op) -> graphs that hold it
 
 
 def made(op: Any, line: lines.Line) -> None:
+    if any(scope in op.name for scope in _OF_GRADIENTS):
+        return
     output = op.outputs[0]
     count = output.shape.num_elements()
     if not count or count < 1024:
