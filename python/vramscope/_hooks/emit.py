@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from typing import Callable, Dict, List, Optional
 
 from .. import _recorder
@@ -32,9 +33,12 @@ def _ready() -> Optional[_recorder.Recorder]:
 
 
 def forget() -> None:
-    """Recording ended; a later one is found anew."""
+    """Recording ended, or this is another process now: a later one is found anew."""
     global _recorder_in_use
     _recorder_in_use = None
+
+
+os.register_at_fork(after_in_child=forget)
 
 
 def text(value: str) -> bytes:
@@ -52,7 +56,6 @@ def quietly(action: Callable[[], object]) -> None:
     try:
         action()
     except Exception:  # noqa: BLE001
-        import os
         if os.environ.get("VRAMSCOPE_DEBUG"):
             import traceback
             traceback.print_exc()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 import weakref
@@ -101,6 +102,16 @@ def step_done() -> None:
         _untold = False
         tag_variables()
     after_step(_done)
+
+
+def _in_another_process() -> None:
+    """A child made by fork has a trace of its own: what this one was told is to be told there again, and no loop runs in it."""
+    global _done, _untold, _tagged_for_new, _loops, _steps
+    _done, _untold, _tagged_for_new, _loops, _steps = 0, True, 0, 0, itertools.count(1)
+    _loop_frames.clear()
+
+
+os.register_at_fork(after_in_child=_in_another_process)
 
 
 def next_step() -> int:
