@@ -9,11 +9,14 @@ import nbformat
 PACKAGE = Path(__file__).resolve().parents[1]
 
 CELLS = [
+    "%load_ext vramscope",
+    "%%vramscope -o out\n"
+    "nothing = 1",
     "import numpy as np, keras, tensorflow as tf, vramscope\n"
     "model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(512), keras.layers.Dense(8)])\n"
     "model.compile('adam', 'mse')\n"
     "x, y = np.zeros((3200, 64), 'float32'), np.zeros((3200, 8), 'float32')\n"
-    "%load_ext vramscope",
+    "%reload_ext vramscope",
     "%%vramscope -o out --device CPU:0\n"
     "history = model.fit(x, y, epochs=3, verbose=0)\n"
     "import time; time.sleep(1.2)",
@@ -23,6 +26,8 @@ CELLS = [
     "1 / 0",
     "%%vramscope --wrong\n"
     "print('not run')",
+    "%%vramscope -o out --device GPU:0\n"
+    "kept = tf.random.normal([512, 512])",
 ]
 
 
@@ -41,7 +46,7 @@ def test_magic_and_live_chart(tmp_path, build, vramscope, inject, monkeypatch):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3", allow_errors=True,
                             resources={"metadata": {"path": str(tmp_path)}}).execute()
-    cells = notebook.cells
+    nothing, cells = notebook.cells[1], notebook.cells[2:]
 
     charts = [xml.fromstring(o) for o in outputs(cells[1], "text/html") if o.startswith("<svg")]
     assert len(charts) == 1                                         # one chart, redrawn in place
@@ -54,4 +59,6 @@ def test_magic_and_live_chart(tmp_path, build, vramscope, inject, monkeypatch):
     assert any(o.output_type == "error" and o.ename == "ZeroDivisionError" for o in cells[3].outputs)
     assert [o for o in outputs(cells[3], "text/html") if o.startswith("<pre")]      # the cell failed, its trace is there
     assert "%%vramscope: unrecognized arguments: --wrong" in text(cells[4]) and "not run" not in text(cells[4])
-    assert len(list((tmp_path / "out").glob("*.vram"))) == 2
+    assert "no chart: No matching devices found for 'GPU:0'" in text(cells[5]) and "Traceback" not in text(cells[5])
+    assert text(nothing).startswith("%%vramscope: no trace was written") and not any(o.output_type == "error" for o in nothing.outputs)
+    assert len(list((tmp_path / "out").glob("*.vram"))) == 3

@@ -13,6 +13,7 @@ import shlex
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, List, NoReturn, Optional, Tuple
 
 from . import _chart, _memory, attach
@@ -43,6 +44,7 @@ class live:
             _memory.parse_device(device)
         self._device, self._every = device, every
         self._points: List[Tuple[float, int, int]] = []
+        self._why_not = ""
         self._stop = threading.Event()
         self._handle: Any = None
         self._thread = threading.Thread(target=self._run, name="vramscope-chart", daemon=True)
@@ -58,6 +60,8 @@ class live:
         self._stop.set()
         self._thread.join()
         self._draw()
+        if self._why_not and not self._points:
+            print(f"no chart: {self._why_not}", file=sys.stderr)
 
     def _run(self) -> None:
         while not self._stop.wait(self._every):
@@ -68,7 +72,11 @@ class live:
         self._device = self._device or _default_device()
         if self._device is None:
             return                                  # no framework has started yet
-        info = _memory.memory_info(self._device)
+        try:
+            info = _memory.memory_info(self._device)
+        except ValueError as error:                 # no framework has started yet, or there is no such device
+            self._why_not = str(error)
+            return
         self._points.append((time.monotonic() - self._began, info.current, info.peak))
         if len(self._points) > _MOST_POINTS:        # halved: the whole run stays in view
             self._points = self._points[::2]
@@ -98,6 +106,22 @@ def _arguments(line: str) -> argparse.Namespace:
     return parser.parse_args(shlex.split(line))
 
 
+def _record(shell: Any, cell: str, wanted: argparse.Namespace) -> Path:
+    chart = None if wanted.no_chart else live(wanted.device)
+    attach.start(wanted.output, wanted.stacks)
+    try:
+        if chart is not None:
+            chart.__enter__()
+        try:
+            shell.run_cell(cell)                # what was recorded until an error is kept
+        finally:
+            if chart is not None:
+                chart.__exit__()
+    finally:
+        path = attach.stop()
+    return path
+
+
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext vramscope`"""
 
@@ -108,18 +132,12 @@ def load_ipython_extension(shell: Any) -> None:
         except ValueError as error:
             print(f"%%vramscope: {error}", file=sys.stderr)
             return
-        recording = attach.record(wanted.output, wanted.stacks)
-        chart = live(wanted.device)
-        with recording:
-            if not wanted.no_chart:
-                chart.__enter__()
-            try:
-                shell.run_cell(cell)            # shows its own errors; what was recorded until then is kept
-            finally:
-                if not wanted.no_chart:
-                    chart.__exit__()
-        assert recording.path is not None
-        trace = Trace(recording.path)
+        try:
+            path = _record(shell, cell, wanted)
+        except (RuntimeError, ValueError) as error:     # ours, and one line is enough: the cell shows its own errors
+            print(f"%%vramscope: {error}", file=sys.stderr)
+            return
+        trace = Trace(path)
         shell.push({"vramscope_trace": trace})
         display(trace)
 
