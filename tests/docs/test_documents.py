@@ -36,3 +36,8 @@ def test_make_targets_in_the_documents_exist(root):
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     named = {target for path in documents(root) for target in re.findall(r"`make ([a-z-]+)`", path.read_text())}
     assert {"demo", "test"} <= named <= targets
+
+
+def test_the_guide_walks_through_every_example(root):
+    named = set(re.findall(r"^\| `(\w+\.py)`", (root / "docs/guide/tensorflow.md").read_text(), re.MULTILINE))
+    assert named == {path.name for path in (root / "examples").glob("*.py")} - {"demo_keras.py"}     # that one is `make demo`
