@@ -22,7 +22,7 @@ enum vramscope_role {
  * 1 on success, 0 when the table is full. */
 int vramscope_watch_code(uint64_t code, int role, int phase, int self_slot, int self_in_cell, const char* text);
 
-/* Names network layers, "block.0.attention/Linear", by the addresses of their Python objects. */
+/* Names network layers, "block.0.attention/Linear", by the addresses of their Python objects; "" for one that is gone. */
 void vramscope_name_layers(const uint64_t* objects, const char* const* names, size_t count);
 /* How many times a layer without a name was met so far. */
 uint64_t vramscope_unnamed_layers(void);

@@ -26,6 +26,6 @@ def watch(model: Any = None, optimizer: Any = None) -> None:
     if model is not None:
         torch_names.name_model(model)
     if optimizer is not None:
-        names: Dict[int, Any] = {id(p): torch_names.parameter_names.get(id(p), ("", ""))
+        names: Dict[int, Any] = {id(p): torch_names.name_of(p) or ("", "")
                                  for group in optimizer.param_groups for p in group["params"]}
         torch_optimizers.tag_state(optimizer, names)

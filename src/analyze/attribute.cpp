@@ -64,6 +64,13 @@ class Scopes {
   }
   const Timeline& process() const { return process_; }
   bool is_python(std::uint32_t thread) const { return python_.contains(thread); }  // it told something
+  // Where a backward pass begins for the whole process.
+  std::vector<std::uint64_t> backward_passes() const {
+    std::vector<std::uint64_t> out;
+    for (const Scope& scope : process_)
+      if (scope.stage == Stage::backward) out.push_back(scope.pos);
+    return out;
+  }
   bool any_thread() const { return !thread_.empty(); }
 
   static Scope at(const Timeline& timeline, std::uint64_t pos) {
@@ -112,10 +119,12 @@ void each_block(const Columns& columns, unsigned threads, F&& f) {
            [&](std::size_t b, unsigned) { f(b * kBlock, std::min(columns.birth.size(), (b + 1) * kBlock)); });
 }
 
-bool is_tensorflow(const Store& draft, const Kind& kind) {
+bool is_of(trace::Framework framework, const Store& draft, const Kind& kind) {
   const auto& pools = draft.words().pools;
-  return kind.pool < pools.size() && pools[kind.pool].framework == trace::Framework::tensorflow;
+  return kind.pool < pools.size() && pools[kind.pool].framework == framework;
 }
+
+bool is_tensorflow(const Store& draft, const Kind& kind) { return is_of(trace::Framework::tensorflow, draft, kind); }
 
 bool is_unnamed(const Store& draft, const Kind& kind, bool on_device) {
   const auto& pools = draft.words().pools;
@@ -289,7 +298,15 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       if (std::size_t slot = slots.of(kind); slot > 0) count(slot, stage, pos);
     }
   });
-  auto backward = [&](std::size_t s, const Kind& kind) {
+  // PyTorch tells when each backward pass begins, and a step may have several: gradients are accumulated, two networks take
+  // turns. A block is of the one that comes next; behind the last one, of that.
+  const std::vector<std::uint64_t> passes = scopes.backward_passes();
+  auto backward = [&](std::size_t s, const Kind& kind, std::uint64_t birth) {
+    if (is_of(trace::Framework::pytorch, draft, kind)) {
+      auto next = std::ranges::upper_bound(passes, birth);
+      if (next != passes.end() && *next < steps[s].end) return *next;
+      if (next != passes.begin() && *(next - 1) >= steps[s].begin) return *(next - 1);
+    }
     std::uint64_t own = turns[s * slots.count() + slots.of(kind)];
     return own != kNever ? own : turns[s * slots.count()];
   };
@@ -334,7 +351,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       }
       std::size_t s = step_of(steps, columns.birth[i]);
       if (s < steps.size()) {
-        std::uint64_t turn = backward(s, kind), death = columns.death[i];
+        std::uint64_t turn = backward(s, kind, columns.birth[i]), death = columns.death[i];
         // Where the recording ends inside a step, what is live there counts as if the step had gone on. A block may also come
         // back a few steps later: eager tapes wait for Python's garbage collector.
         bool cut_short = columns.death[i] == kNone32 && steps[s].end >= columns.ref.size();
@@ -369,7 +386,7 @@ Attribution attribute(const Store& draft, const Columns& columns, NameTable& nam
       // What the optimizer computes and is still there in the next backward pass is its state: the variable took over the block.
       if (!slots_told && stage == Stage::optimizer && category == trace::Category::temporary && s < steps.size() &&
           is_tensorflow(draft, kind)) {
-        std::uint64_t next = s + 1 < steps.size() ? backward(s + 1, kind) : steps[s].end;
+        std::uint64_t next = s + 1 < steps.size() ? backward(s + 1, kind, steps[s + 1].begin) : steps[s].end;
         if (columns.death[i] == kNone32 || columns.death[i] > next) {
           category = trace::Category::optimizer_state;
           known = Known::inferred;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x58444e494d415256;  // "VRAMINDX"
 // Raise it with every change of a section's meaning, of Kind, of the attribution rules.
-constexpr std::uint32_t kIndexVersion = 11;
+constexpr std::uint32_t kIndexVersion = 12;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAlwaysVerified = 8u << 20;  // sections up to this size are checked whole at every opening
 constexpr std::uint64_t kProbe = 1u << 20;           // larger ones: this much at the front and at the back

@@ -194,7 +194,40 @@ def test_a_model_that_comes_later_gets_its_names(record):
     events = record("gan").events()
     # Width 48 belongs to the second model: its embedding makes 8 * 16 * 48 floats.
     late = [e["op"] for e in events if e["event"] == "alloc" and e["requested"] == 8 * 16 * 48 * 4 and e["region"] == "forward"]
-    assert "embed/Embedding" in late[len(late) // 2:]
+    assert "Net 2.embed/Embedding" in late[len(late) // 2:]
+
+
+def test_after_a_backward_pass_that_failed_phases_are_what_they_were(record):
+    recording = record("failing")
+    assert recording.said["failed"] == 1
+    made = [e for e in recording.events() if e["event"] == "alloc" and e["op"] == "blocks.0.mlp.0/Linear"]
+    assert len(made) == 6 and {e["region"] for e in made} == {"forward"}
+
+
+def test_a_model_does_not_get_the_names_of_one_that_is_gone(record):
+    recording = record("search")
+    events = recording.events()
+    told = {e["address"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
+    for name, address in recording.said.items():
+        assert (told[address]["name"], told[address]["layer"]) == (name, name.rpartition(".")[0])
+    states = [e["layer"] for e in events if e["event"] == "tag" and e["category"] == "optimizer_state"][-3 * len(recording.said):]
+    assert set(states) == {name.rpartition(".")[0] for name in recording.said}
+    forward = [e["op"] for e in events if e["event"] == "alloc" and e["region"] == "forward" and e["requested"] == 4 * 4 * 13]
+    assert set(forward) >= {f"net.of5_{i}/Linear" for i in range(7)} and not [op for op in forward if op[:6] == "net.of" and op[6] != "5"]
+
+
+def test_layers_of_two_models_are_told_apart(vramscope, record):
+    recording = record("two_models")
+    groups = answer(vramscope, "peak", recording, "--by", "category,layer", "--rows", "0")["groups"]
+    assert sorted(g["bytes"] for g in groups if g["keys"][0] == "parameters") == recording.said
+
+
+def test_each_of_several_backward_passes_has_its_activations(vramscope, record):
+    recording = record("accumulate")
+    groups = answer(vramscope, "peak", recording, "--by", "category", "--rows", "0")["groups"]
+    sums = {g["keys"][0]: g["bytes"] for g in groups}
+    # The peak is in a backward pass: some of it is free again.
+    assert 0.7 * recording.said["kept"] < sums["activations"] <= 1.05 * recording.said["kept"], sums
 
 
 def test_settings(record):

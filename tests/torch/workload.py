@@ -219,6 +219,94 @@ def case_gan():
     return {}
 
 
+def case_failing():
+    """The third backward pass fails, and the program goes on."""
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(context, gradient):
+            raise ValueError("on purpose")
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    failed = 0
+    for step in range(6):
+        y = net(torch.randint(0, 100, (8, 16)))
+        try:
+            (Fails.apply(y) if step == 2 else y).mean().backward()
+        except ValueError:
+            failed += 1
+        optimizer.step()
+        optimizer.zero_grad()
+    return {"failed": failed}
+
+
+def case_search():
+    """Models that are made, trained and dropped; each has other names. Said: where things of the last one lie."""
+    import gc
+
+    class Numbered(nn.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.net = nn.ModuleDict({f"of{number}_{i}": nn.Linear(8 + number, 8 + number) for i in range(number + 2)})
+
+        def forward(self, x):
+            for layer in self.net.values():
+                x = layer(x)
+            return x
+
+    for number in range(6):
+        net = Numbered(number)
+        optimizer = torch.optim.Adam(net.parameters())
+        for _ in range(7):
+            net(torch.randn(4, 8 + number)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        found = storages(net.named_parameters())
+        if number < 5:
+            del net, optimizer
+            gc.collect()
+    return found
+
+
+def case_two_models():
+    """Layers of the same names in two models. Said: the bytes of each layer's parameters."""
+    one = nn.Sequential(nn.Linear(16, 24), nn.Tanh(), nn.Linear(24, 40))
+    other = nn.Sequential(nn.Linear(40, 56), nn.Tanh(), nn.Linear(56, 8))
+    optimizer = torch.optim.Adam([*one.parameters(), *other.parameters()])
+    for _ in range(4):
+        other(one(torch.randn(4, 16))).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return sorted(sum(4 * p.numel() for p in layer.parameters()) for layer in (one[0], one[2], other[0], other[2]))
+
+
+def case_accumulate():
+    """Two backward passes in each step. Said: what autograd keeps for one of them, but parameters and inputs."""
+    net = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(64, 64), nn.Tanh())))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    parameters = set(storages(net.named_parameters()).values())
+    x = torch.randn(4096, 64)
+    for step in range(4):
+        for _ in range(2):
+            kept = {}
+
+            def keep(tensor):
+                place = tensor.untyped_storage()
+                if place.data_ptr() not in parameters and place.data_ptr() != x.untyped_storage().data_ptr():
+                    kept[place.data_ptr()] = place.nbytes()
+                return tensor
+            with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+                loss = net(x).mean()
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {"kept": sum(kept.values())}
+
+
 def case_evaluation(kind):
     """Ten training steps. "between": evaluations on larger batches after each five, and a checkpoint. "teacher": another model runs
     without gradients in each step."""

@@ -7,9 +7,12 @@ torch.compile sees nothing of ours.
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
+import itertools
+import sys
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from . import emit, torch_frames, torch_tags, training, wrapping
 
@@ -20,9 +23,10 @@ _torch: Any = None
 _handle: Any = None             # of the global hook, while it is in place
 _idle = 0
 _named: Dict[int, "weakref.ref[Any]"] = {}
+_models: List["_Model"] = []    # that are alive and have parameters
 _unnamed_seen = 0
 _quiet_steps = 0
-parameter_names: Dict[int, Tuple[str, str]] = {}     # id(parameter) -> its path, the layer that owns it
+_parameters: Dict[int, Tuple["weakref.ref[Any]", str, str]] = {}     # by address: itself, its path, the layer that owns it
 
 
 def install(torch: Any) -> None:
@@ -34,10 +38,16 @@ def install(torch: Any) -> None:
 
 def arm() -> None:
     """Every module call is looked at from now on."""
-    global _handle, _idle
-    _idle = 0
+    global _handle, _idle, _quiet_steps
+    _idle = _quiet_steps = 0
     if _handle is None and torch_frames.library() is not None:
         _handle = _torch.nn.modules.module.register_module_forward_pre_hook(_first_call)
+
+
+def expect_model() -> None:
+    """An optimizer is made: its model may be a new one."""
+    if not _compiled:
+        arm()
 
 
 def disarm() -> None:
@@ -85,18 +95,60 @@ def name_model(root: Any) -> None:
         _named[id(root)] = weakref.ref(root)
         root = wrapped
     kind = type(root).__name__
+    parameters = [(path, parameter) for path, parameter in root.named_parameters()]
+    modules = [(path, module) for path, module in root.named_modules()]
+    model = _prefix_of(root, modules) if parameters else ""
     # Layers that have a name already get a new one: a part of the model may have been called before the whole.
     objects: List[int] = []
     names: List[bytes] = []
-    for path, module in root.named_modules():
-        _named[id(module)] = weakref.ref(module)
+    for path, module in modules:
+        _named[id(module)] = weakref.ref(module, functools.partial(_gone, id(module))) if parameters else weakref.ref(module)
         objects.append(id(module))
-        names.append(f"{path or kind}/{type(module).__name__}".encode("utf-8", "replace"))
+        names.append(f"{model + path if path else model.rstrip('.') or kind}/{type(module).__name__}".encode("utf-8", "replace"))
     _tell_layers(objects, names)
-    for path, parameter in root.named_parameters():
-        parameter_names[id(parameter)] = path, path.rpartition(".")[0] or kind
-    torch_tags.tag_tensors(((path, path.rpartition(".")[0] or kind, p) for path, p in root.named_parameters()), "parameter")
-    torch_tags.tag_tensors(((path, path.rpartition(".")[0] or kind, b) for path, b in root.named_buffers()), "buffer")
+
+    def owned(path: str) -> Tuple[str, str]:
+        path = model + path
+        return path, path.rpartition(".")[0] or kind
+
+    for path, parameter in parameters:
+        _parameters[id(parameter)] = (weakref.ref(parameter), *owned(path))
+    torch_tags.tag_tensors(((*owned(path), parameter) for path, parameter in parameters), "parameter")
+    torch_tags.tag_tensors(((*owned(path), buffer) for path, buffer in root.named_buffers()), "buffer")
+
+
+def name_of(parameter: Any) -> Optional[Tuple[str, str]]:
+    """Its path, and the layer that owns it."""
+    known = _parameters.get(id(parameter))
+    return known[1:] if known is not None and known[0]() is parameter else None
+
+
+class _Model(NamedTuple):
+    root: "weakref.ref[Any]"
+    prefix: str                 # of its layers
+    layers: FrozenSet[str]
+
+
+def _prefix_of(root: Any, modules: List[Tuple[str, Any]]) -> str:
+    """Nothing, or what tells the layers of a model from those of other models that are alive: "Discriminator."."""
+    parts = {id(module) for _, module in modules}
+    others = [model for model in _models if model.root() is not None and id(model.root()) not in parts]
+    taken = {layer for model in others for layer in model.layers}
+    kind = type(root).__name__
+    candidates = itertools.chain(("", kind + "."), (f"{kind} {number}." for number in itertools.count(2)))
+    for prefix in candidates:
+        layers = frozenset(prefix + path if path else prefix.rstrip(".") or kind for path, _ in modules)
+        if not layers & taken:
+            break
+    _models[:] = [*others, _Model(weakref.ref(root), prefix, layers)]
+    return prefix
+
+
+def _gone(address: int, module: "weakref.ref[Any]") -> None:
+    """A layer is gone. Another one may get its address, and must not get its name."""
+    if not sys.is_finalizing() and _named.get(address) is module:
+        del _named[address]
+        _tell_layers([address], [b""])
 
 
 def _tell_layers(objects: List[int], names: List[bytes]) -> None:

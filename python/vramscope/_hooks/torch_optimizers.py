@@ -28,7 +28,7 @@ class _Known:
             return
         self.parameters = len(parameters)
         names: List[Tuple[str, str]] = [
-            torch_names.parameter_names.get(id(p), (f"parameter {i}", "")) for i, p in enumerate(parameters)]
+            torch_names.name_of(p) or (f"parameter {i}", "") for i, p in enumerate(parameters)]
         self.names = {id(p): name for p, name in zip(parameters, names)}
         self.gradients = torch_tags.Gradients(parameters, names)
 
@@ -43,11 +43,19 @@ _handles: List[Any] = []
 
 def install(torch: Any) -> None:
     optimizer = sys.modules["torch.optim.optimizer"]        # torch.optim hides it
+    wrapping.wrap(optimizer.Optimizer, "__init__", _when_made)
     if not _handles and hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
         _handles.append(optimizer.register_optimizer_step_pre_hook(_before))
         _handles.append(optimizer.register_optimizer_step_post_hook(_after))
     elif hasattr(optimizer.Optimizer, "_hook_for_profile"):     # 1.13: each class's step is wrapped when one is made
         wrapping.wrap(optimizer.Optimizer, "_hook_for_profile", _before_2_0)
+
+
+def _when_made(original: Any) -> Any:
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        torch_names.expect_model()
+    return __init__
 
 
 def _before_2_0(original: Any) -> Any:

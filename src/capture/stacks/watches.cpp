@@ -92,7 +92,7 @@ bool watch(const Watch& entry) {
 }
 
 void name_object(std::uint64_t object, const char* name) {
-  if (const std::uint32_t handle = keep_name(name != nullptr ? name : "")) g_objects.put(object_key(object), {{handle}});
+  g_objects.put(object_key(object), {{keep_name(name != nullptr ? name : "")}});  // none: an older one does not hold any more
 }
 
 std::uint32_t keep_layer(const char* name) { return keep_name(name); }
@@ -145,7 +145,7 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std:
       if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
       if (labels_.layer == 0) {
         decltype(g_objects)::Entry entry;
-        if (g_objects.find(object_key(layer_object(layout, frame)), entry)) {
+        if (g_objects.find(object_key(layer_object(layout, frame)), entry) && entry.value[0] != 0) {
           labels_.layer = static_cast<std::uint32_t>(entry.value[0]);
         } else {
           g_unnamed_layers.fetch_add(1, std::memory_order_relaxed);

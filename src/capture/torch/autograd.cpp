@@ -16,12 +16,12 @@ namespace {
 using stacks::peek;
 using stacks::readable;
 
-// An exception may leave evaluate_function without putting this back; so it counts only deeper in the stack than its frame.
+// A node under evaluation, in the frame of vramscope_torch_evaluate. Nodes nest: checkpointing runs backward inside backward.
 struct Evaluation {
-  const char* frame;
   const void* node;
+  const Evaluation* outer;
 };
-constinit thread_local Evaluation t_evaluation{};
+constinit thread_local const Evaluation* t_evaluation = nullptr;
 
 // Where in the numbers of the forward thread each layer begins. One writer; a reader that is overtaken finds a wrong or no layer,
 // never wrong memory.
@@ -120,9 +120,10 @@ void note_forward(const Library& real, std::uint32_t layer) {
 }
 
 Backward current_node() {
-  const Evaluation& now = t_evaluation;
-  if (now.frame == nullptr || static_cast<const char*>(__builtin_frame_address(0)) >= now.frame) return {};
-  const auto node = reinterpret_cast<std::uint64_t>(now.node);
+  const Evaluation* const now = t_evaluation;
+  // Below us on the stack, or its frame was left behind our back (longjmp).
+  if (now == nullptr || static_cast<const void*>(now) <= __builtin_frame_address(0)) return {};
+  const auto node = reinterpret_cast<std::uint64_t>(now->node);
   if (!readable(node, 32)) return {true, 0};
   const std::uint32_t layer = layer_of(number_of(node));
   return {true, op_of(peek<std::uint64_t>(node), layer), layer};
@@ -141,11 +142,22 @@ std::uint32_t part_of(const Backward& backward, std::uint32_t part) {
 
 using namespace vramscope::capture::torch;
 
+// Called by the unwinder, while the frames below are still there, when an exception leaves vramscope_torch_evaluate: a backward
+// pass that failed is over. What a destructor would do, without the C++ run time that destructors need for it.
+extern "C" [[gnu::used]] int vramscope_torch_unwound(int /*version*/, int actions, std::uint64_t /*kind*/, void* /*exception*/,
+                                                     void* /*context*/) {
+  constexpr int kCleanupPhase = 2;
+  constexpr int kContinueUnwind = 8;
+  if ((actions & kCleanupPhase) != 0 && t_evaluation != nullptr) t_evaluation = t_evaluation->outer;
+  return kContinueUnwind;
+}
+
 extern "C" void vramscope_torch_evaluate(void* engine, void* task, void* node, void* inputs, void* queue) {
+  asm(".cfi_personality 0x1b, vramscope_torch_unwound");  // 0x1b: the address relative to its place, 32 bits
   const Library* const real = library();
   if (real == nullptr || real->evaluate == nullptr) return;
-  const Evaluation outer = t_evaluation;  // nodes nest: checkpointing runs backward inside backward
-  t_evaluation = {static_cast<const char*>(__builtin_frame_address(0)), node};
+  const Evaluation now{node, t_evaluation};
+  t_evaluation = &now;
   real->evaluate(engine, task, node, inputs, queue);
-  t_evaluation = outer;
+  t_evaluation = now.outer;
 }
