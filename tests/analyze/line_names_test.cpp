@@ -32,14 +32,14 @@ class LineNamesTest : public ::testing::Test {
 
 TEST_F(LineNamesTest, TheInnermostLineThatTheUserWrote) {
   const std::size_t in_file =
-      stack({"/venv/lib/python3.12/site-packages/torch/nn/module.py", "/home/a/model.py", "/home/a/train.py"});
+      stack({"/venv/lib/python3.12/site-packages/torch/nn/module.py", "/project/model.py", "/project/train.py"});
   const std::size_t typed =
       stack({"/venv/site-packages/torch/nn/module.py", "<ipython-input-3-0a1b>", "/venv/site-packages/IPython/run.py"});
   const std::size_t cell = stack({"<eval_with_key>.3", "<command-12-line-1>", "/venv/site-packages/IPython/run.py"});
   const std::size_t generated =
-      stack({"/tmp/torchinductor_me/3z/c3zylqkhjedn3b7zp3upukrelp53ua3roc4l6dui3zppikjcriwk.py", "/home/a/train.py"});
+      stack({"/tmp/torchinductor_me/3z/c3zylqkhjedn3b7zp3upukrelp53ua3roc4l6dui3zppikjcriwk.py", "/project/train.py"});
   const std::size_t autograph =
-      stack({"/tmp/__autograph_generated_fileab12_x.py", "/venv/site-packages/tensorflow/api.py", "/home/a/train.py"});
+      stack({"/tmp/__autograph_generated_fileab12_x.py", "/venv/site-packages/tensorflow/api.py", "/project/train.py"});
   const std::size_t nobody = stack({"/venv/site-packages/torch/nn/linear.py"});
   const LineNames names(words_);
   EXPECT_EQ(names.of_stack(in_file), "model.py:7");
@@ -53,13 +53,13 @@ TEST_F(LineNamesTest, TheInnermostLineThatTheUserWrote) {
 }
 
 TEST_F(LineNamesTest, FilesOfOneNameAreToldApart) {
-  const std::size_t a = stack({"/work/a/model.py"}), b = stack({"/work/b/model.py"});
+  const std::size_t a = stack({"/models/a/model.py"}), b = stack({"/models/b/model.py"});
   const std::size_t deep = stack({"/other/b/model.py"}), top = stack({"model.py"});
-  const std::size_t alone = stack({"/work/a/train.py"});
+  const std::size_t alone = stack({"/models/a/train.py"});
   const std::size_t library = stack({"/venv/site-packages/keras/train.py"});
   const LineNames names(words_);
   EXPECT_EQ(names.of_stack(a), "a/model.py:7");
-  EXPECT_EQ(names.of_stack(b), "work/b/model.py:7");
+  EXPECT_EQ(names.of_stack(b), "models/b/model.py:7");
   EXPECT_EQ(names.of_stack(deep), "other/b/model.py:7");
   EXPECT_EQ(names.of_stack(top), "model.py:7");
   EXPECT_EQ(names.of_stack(alone), "train.py:7");  // a library's file does not make it longer
