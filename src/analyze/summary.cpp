@@ -297,6 +297,18 @@ class Pass {
   bool chunks_lost_ = false;
 };
 
+// A stack that was cut ends in a frame without a file, "(745 more frames)".
+std::uint64_t count_cut_stacks(const trace::Dictionaries& words) {
+  const auto is_rest = [&](trace::FrameId id) {
+    const auto i = static_cast<std::size_t>(id);
+    if (i >= words.frames.size() || static_cast<std::size_t>(words.frames[i].file) != 0) return false;
+    const auto function = static_cast<std::size_t>(words.frames[i].function);
+    return function < words.strings.size() && words.strings[function].ends_with(" more frames)");
+  };
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      words.stacks, [&](const trace::Stack& stack) { return !stack.frames.empty() && is_rest(stack.frames.back()); }));
+}
+
 }  // namespace
 
 Result<Summary> summarize(const std::string& path) {
@@ -317,6 +329,7 @@ Result<Summary> summarize(const std::string& path) {
     if (summary.damage.empty()) summary.damage = chunk.error().message;
   }
   pass.finish();
+  summary.cut_stacks = count_cut_stacks(reader->dictionaries());
   for (const auto& [kind, count] : summary.lost)
     if (are_missing(kind)) summary.lost_events += count;
   summary.command = summary.settings["process.command"];

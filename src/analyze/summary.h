@@ -73,6 +73,7 @@ struct Summary {
   std::map<trace::LossKind, std::uint64_t> lost;
   std::uint64_t lost_events = 0;     // sum of what is missing
   std::uint64_t thinned_allocs = 0;  // kept as totals only (--trace-limit), with their frees
+  std::uint64_t cut_stacks = 0;      // whose outer frames were left out
   std::vector<PoolSummary> pools;    // tensor level, highest peak first
   std::vector<PoolSummary> driver_pools;
   DriverSummary driver;

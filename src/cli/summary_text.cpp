@@ -111,6 +111,9 @@ std::string summary_text(const Summary& summary, bool colour) {
   if (summary.thinned_allocs > 0)
     text += fmt::format("  thinned  {} allocations and their frees are kept as totals only (--trace-limit)\n",
                         format_count(summary.thinned_allocs));
+  if (summary.cut_stacks > 0)
+    text += fmt::format("  cut      {} too deep: the outer frames are left out\n",
+                        summary.cut_stacks == 1 ? "1 stack is" : format_count(summary.cut_stacks) + " stacks are");
   const auto check = summary.settings.find("vramscope.totals_check");
   if (check != summary.settings.end() && check->second != "equal" && summary.lost_events == 0)
     text += fmt::format("  check    events and running totals differ: {}\n", printable(check->second));
@@ -128,7 +131,9 @@ void summary_json(const Summary& summary, support::JsonWriter& json, const std::
   json.end_object().member("duration_s", static_cast<double>(summary.duration_us) / 1e6).member("events", summary.events);
   json.member("lost", summary.lost_events).key("losses").begin_object();
   for (const auto& [kind, count] : summary.lost) json.member(trace::name_of(kind), count);
-  json.end_object().key("pools").begin_array();
+  json.end_object();
+  if (summary.cut_stacks > 0) json.member("cut_stacks", summary.cut_stacks);
+  json.key("pools").begin_array();
   for (const PoolSummary& pool : summary.pools) {
     json.begin_object()
         .member("name", pool.name)

@@ -60,6 +60,11 @@ trace::StackId TraceIds::stack(std::uint64_t id) {
   std::vector<trace::FrameId> frames;
   frames.reserve(stack->frames.size());
   for (const auto& each : stack->frames) frames.push_back(frame(each));
+  if (stack->truncated != 0) {
+    trace::Frame rest;
+    rest.function = writer_.string(fmt::format("({} more frames)", stack->truncated));
+    frames.push_back(writer_.frame(rest));
+  }
   return stacks_[id] = writer_.stack(id, frames);
 }
 

@@ -183,6 +183,17 @@ def test_out_of_memory_is_recorded(record):
     assert ooms[0]["stack"][0].startswith("case_oom ")
 
 
+def test_a_stack_that_is_too_deep_says_what_it_lacks(vramscope, record):
+    recording = record("deep")
+    stacks = {str(e["requested"]): e["stack"] for e in recording.events() if e["event"] == "alloc" and str(e["requested"]) in recording.said}
+    assert len(stacks) == 2
+    for size, frames in recording.said.items():
+        kept = stacks[size][:-1]
+        assert kept[0].startswith("case_deep.<locals>.down ") or kept[0].startswith("down ")
+        assert stacks[size][-1].startswith(f"({frames - len(kept)} more frames)")
+    assert answer(vramscope, "summary", recording)["cut_stacks"] == 2
+
+
 def test_compiled_models_do_not_break(record, run, torch_python):
     recording = record("compile", timeout=600)
     alone = json.loads(run([torch_python, WORKLOAD, "compile"], timeout=600, env=dict(os.environ)).stdout.splitlines()[-1])

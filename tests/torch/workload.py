@@ -182,6 +182,19 @@ def case_compile():
     return {"graphs": len(graphs), "breaks": sum(counters["graph_break"].values()), "recompiles": sum(counters["recompiles"].values())}
 
 
+def case_deep():
+    """Allocates at the bottom of a thousand calls, and of more."""
+    sys.setrecursionlimit(5000)
+
+    def down(calls, size):
+        if calls:
+            return down(calls - 1, size)
+        frames = len(list(traceback.walk_stack(sys._getframe())))
+        return frames, torch.empty(size, dtype=torch.uint8)
+
+    return {size: down(calls, size)[0] for calls, size in ((1000, 1_000_003), (2000, 2_000_003))}
+
+
 def case_compiled(backend, what="model"):
     """The whole model, or each block for itself."""
     net = Net()

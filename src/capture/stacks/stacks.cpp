@@ -193,6 +193,7 @@ struct Wanted {
     });
   }
   decltype(g_stacks)::Entry entry{{0, pack_labels(labels.finish(), has_frames)}};
+  if (stack.truncated != 0) stack.hash = chain(stack.hash, stack.truncated);  // as deep as this, and no other
   if (stack.count != 0 && stack.whole) {
     if (!write_stack(stack)) return unpack(entry);
     entry.value[0] = stack.hash;
