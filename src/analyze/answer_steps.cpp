@@ -148,7 +148,6 @@ Result<std::vector<Phase>> Engine::phases(int place_index, std::string_view wher
     if (m.end > m.begin) add(m.name, m.begin, m.end, m.begin_us, m.end_us);
   if (state_->steady.has) {
     const StepRow& first = store.steps[state_->steady.first];
-    const StepRow& last = store.steps[state_->steady.last];
     std::size_t start = 0;
     while (start < state_->steady.first && store.steps[start].kind != first.kind) ++start;
     if (start < state_->steady.first) {
@@ -156,7 +155,14 @@ Result<std::vector<Phase>> Engine::phases(int place_index, std::string_view wher
       const StepRow& b = store.steps[state_->steady.first - 1];
       add(start + 1 == state_->steady.first ? "first step" : "first steps", a.begin, b.end, a.begin_us, b.end_us);
     }
-    add("steady steps", first.begin, last.end, first.begin_us, last.end_us);
+    // One after the other where evaluations lie between them.
+    std::size_t at = state_->steady.first;
+    for (const Stretch& stretch : state_->steady.training) {
+      while (at < state_->steady.last && store.steps[at].begin < stretch.from) ++at;
+      const std::uint64_t begin_us = store.steps[at].begin_us;
+      while (at < state_->steady.last && store.steps[at].end < stretch.to) ++at;
+      add("steady steps", stretch.from, stretch.to, begin_us, store.steps[at].end_us);
+    }
     if (start < store.steps.size() && store.steps[start].begin > 0 &&
         std::ranges::none_of(out, [](const Phase& p) { return p.name == "build" || p.name == "import"; }))
       add("before training", 0, store.steps[start].begin, 0, store.steps[start].begin_us);

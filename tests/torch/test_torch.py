@@ -142,6 +142,8 @@ def test_an_evaluation_is_no_training_step(vramscope, record):
     steps = answer(vramscope, "steps", recording)["steps"]["steps"]
     assert [step["kind"] for step in steps] == ["train"] * recording.said["steps"]
     assert len({step["peak"] for step in steps[1:]}) == 1, "the steps behind an evaluation need what the others need"
+    steady = [phase["peak"] for phase in answer(vramscope, "steps", recording)["phases"] if phase["name"] == "steady steps"]
+    assert steady == [steps[-1]["peak"]] * 2, "before and behind the evaluation"
     overview = answer(vramscope, "summary", recording)
     text = json.dumps(overview)
     assert "peak-is-evaluation" in text and "in an evaluation" in text, text
@@ -172,6 +174,23 @@ def test_recomputation_is_told_apart(record, kind):
     again = [e for e in events if e["event"] == "alloc" and e["op"].endswith("/recomputation")]
     assert {layer_of(e) for e in again} >= {f"blocks.{i}.mlp.0" for i in range(3)}
     assert {e["region"] for e in again} == {"backward"}
+
+
+def test_gradients_inside_a_recomputation_are_gradients(record):
+    events = record("nested_checkpoint").events()
+    unnamed = {e["requested"] for e in events if e["event"] == "alloc" and e["region"] == "backward" and e["op"] == "recomputation"}
+    assert unnamed <= {5056}, "no more than the state of the random numbers, which checkpoint() puts back"
+    made = {e["op"] for e in events if e["event"] == "alloc" and e["region"] == "backward"}
+    assert {"mlp.0/recomputation", "mlp.0/AddmmBackward0"} <= made
+
+
+def test_what_an_optimizer_makes_late_is_known_by_its_latest_name(record):
+    recording = record("unfrozen")
+    tags = {(e["category"], e["address"]): e["name"] for e in recording.events() if e["event"] == "tag"}
+    for name, address in recording.said["state"].items():
+        assert tags.get(("optimizer_state", address)) == name
+    for name, address in recording.said["gradients"].items():
+        assert tags.get(("gradient", address)) == name
 
 
 def test_out_of_memory_is_recorded(record):

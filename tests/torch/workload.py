@@ -118,6 +118,37 @@ def case_checkpoint(kind):
     return {}
 
 
+def case_nested_checkpoint():
+    """A checkpoint inside a checkpoint: backward runs inside backward."""
+    from torch.utils.checkpoint import checkpoint
+    net = nn.Sequential(Block(64), Block(64), Block(64))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(128, 64, requires_grad=True)
+        inner = [lambda x, block=block: checkpoint(block, x, use_reentrant=True) for block in net]
+        checkpoint(lambda x: inner[1](inner[0](x)), inner[2](x), use_reentrant=True).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return {}
+
+
+def case_unfrozen():
+    """The second layer is used from the fifth step on, and is made known to the recorder then, with other names."""
+    import vramscope.torch
+    net = nn.Sequential(nn.Linear(32, 32), nn.Linear(32, 32))
+    optimizer = torch.optim.Adam(net.parameters())
+    for step in range(8):
+        if step == 4:
+            vramscope.torch.watch(net, optimizer)
+        (net if step >= 4 else net[0])(torch.randn(16, 32)).sum().backward()
+        optimizer.step()
+        gradients = {name: p.grad.untyped_storage().data_ptr() for name, p in net.named_parameters() if p.grad is not None}
+        optimizer.zero_grad()
+    names = {p: name for name, p in net.named_parameters()}
+    return {"state": storages((f"{names[p]}.{key}", value) for p, state in optimizer.state.items() for key, value in state.items()),
+            "gradients": gradients}
+
+
 def case_oom():
     try:
         torch.empty(1 << 50)

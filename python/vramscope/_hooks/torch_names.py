@@ -27,6 +27,7 @@ _models: List["_Model"] = []    # that are alive and have parameters
 _unnamed_seen = 0
 _quiet_steps = 0
 _parameters: Dict[int, Tuple["weakref.ref[Any]", str, str]] = {}     # by address: itself, its path, the layer that owns it
+naming = 0                      # how many models were named so far
 
 
 def install(torch: Any) -> None:
@@ -84,6 +85,8 @@ def _compiling() -> bool:
 
 def name_model(root: Any) -> None:
     """Tells the recorder the names of all layers of a model, and where its parameters and buffers lie."""
+    global naming
+    naming += 1
     begin_first_step()
     original = getattr(root, "_orig_mod", None)     # made by torch.compile
     if original is not None:

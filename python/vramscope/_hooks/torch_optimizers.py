@@ -17,16 +17,18 @@ class _Known:
 
     def __init__(self, optimizer: Any) -> None:
         self.steps = 0
+        self.states = 0         # parameters that the optimizer keeps something for
         self.parameters = 0
+        self.naming = -1        # torch_names.naming when the names were looked up
         self.gradients: Optional[torch_tags.Gradients] = None
         self.names: Dict[int, Tuple[str, str]] = {}
 
     def refresh(self, optimizer: Any) -> None:
-        """Anew where parameters were added (unfreezing)."""
+        """Anew where parameters were added (unfreezing), or got other names."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        if self.gradients is not None and len(parameters) == self.parameters:
+        if self.gradients is not None and len(parameters) == self.parameters and self.naming == torch_names.naming:
             return
-        self.parameters = len(parameters)
+        self.parameters, self.naming = len(parameters), torch_names.naming
         names: List[Tuple[str, str]] = [
             torch_names.name_of(p) or (f"parameter {i}", "") for i, p in enumerate(parameters)]
         self.names = {id(p): name for p, name in zip(parameters, names)}
@@ -111,7 +113,9 @@ def _step_done(optimizer: Any) -> None:
     known.steps += 1
     if known.steps == 1:
         emit.quietly(ranks.tell_at_first_step)
-    if known.steps in _TAG_STATE_AT:
+    states = len(optimizer.state)
+    if known.steps in _TAG_STATE_AT or states != known.states:
+        known.states = states
         tag_state(optimizer, known.names)
     if _main is None or _main() is None:
         _main = weakref.ref(optimizer)

@@ -36,8 +36,8 @@ _HOST_RECORDED = not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/de
 
 
 def _is_data(value: Any) -> bool:
-    """A recorded tensor that nothing computed from parameters."""
-    return (hasattr(value, "data_ptr") and getattr(value, "grad_fn", None) is None and not getattr(value, "requires_grad", True)
+    """A recorded tensor that nothing computed, and no parameter."""
+    return (hasattr(value, "data_ptr") and getattr(value, "grad_fn", None) is None and type(value).__name__ != "Parameter"
             and (_HOST_RECORDED or value.device.type != "cpu"))
 
 

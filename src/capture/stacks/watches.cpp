@@ -160,6 +160,7 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std:
       phase_told_ = true;
       break;
     case Role::recompute:
+      if (phase_told_ && labels_.phase == Phase::backward) break;  // what ran again is behind: its gradients are computed
       if (!phase_told_) recompute_ = true;
       if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;

@@ -119,6 +119,10 @@ void note_forward(const Library& real, std::uint32_t layer) {
   g_turn_count.store(count + 1, std::memory_order_release);
 }
 
+void note_again(const Library& real, std::uint32_t layer) {
+  if (g_forward_thread.load(std::memory_order_relaxed) == &t_evaluation) note_forward(real, layer);
+}
+
 Backward current_node() {
   const Evaluation* const now = t_evaluation;
   // Below us on the stack, or its frame was left behind our back (longjmp).

@@ -12,6 +12,9 @@ namespace vramscope::capture::torch {
 
 // The calling thread allocates in forward, inside this layer.
 void note_forward(const Library& real, std::uint32_t layer);
+// The same, where a layer runs again during backward: nodes are made then as well. Only if this is the thread of the forward
+// pass; the numbers of others mean nothing beside its own.
+void note_again(const Library& real, std::uint32_t layer);
 
 struct Backward {
   bool inside = false;

@@ -110,6 +110,7 @@ void describe(const Library& real, record::AllocEvent& event) {
   const Backward backward = current_node();
   const Progress now = follow(real, stack, backward.inside);
   if (backward.inside) {
+    if (stack.layer != 0) note_again(real, stack.layer);
     if (stack.part != 0) event.op = part_of(backward, stack.part);
     if (stack.op == 0) event.op = backward.op;  // else the forward pass runs again in there, or FSDP collects what is sharded
     if (stack.id == 0) event.stack = g_backward_stack.id();
