@@ -32,10 +32,12 @@ std::vector<std::uint32_t> follow_variables(const Store& draft, const Columns& c
   for (const Kind& kind : draft.kinds) variable_of_kind.push_back(kind.variable);
   std::map<std::pair<trace::StringId, std::uint64_t>, Value> values;  // by op and size
   auto key_of = [&](const Kind& kind) { return std::pair(draft.site_of(kind).op, kind.requested); };
-  // Only an op of a graph is one op: in eager mode every product is called "Mul".
+  // Only an op of a graph is one op: in eager mode every product is called "Mul". What no region is told of is a constant that
+  // the graph keeps, and that a variable only shares.
   auto is_of_graph = [&](const Kind& kind) {
     const auto& pools = draft.words().pools;
     return kind.pool < pools.size() && pools[kind.pool].framework == trace::Framework::tensorflow &&
+           !draft.text(draft.site_of(kind).region).empty() &&
            draft.text(draft.site_of(kind).op).find('/') != std::string_view::npos;
   };
   for (auto [block, tag] : told) {
