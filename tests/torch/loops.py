@@ -44,7 +44,8 @@ def lightning():
                          enable_model_summary=False, callbacks=[memory], num_sanity_val_steps=0)
     loader = torch.utils.data.DataLoader(data(), batch_size=8)
     trainer.fit(Lit(), loader, loader)
-    return {"rows": [list(row) for row in memory.rows], "callbacks": [type(c).__name__ for c in trainer.callbacks]}
+    return {"rows": [list(row) for row in memory.rows], "callbacks": [type(c).__name__ for c in trainer.callbacks],
+            "steps": trainer.global_step}
 
 
 def transformers():

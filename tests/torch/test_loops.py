@@ -1,4 +1,6 @@
 """Lightning, Hugging Face's Trainer and plain loops: steps and epochs are marked without the program's help, callbacks keep rows."""
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,11 +27,18 @@ def lightning(record):
 
 def test_lightning_steps_and_epochs(lightning):
     events = lightning.events()
-    steps = paired(marks(events, "step"))
-    kinds = [name for name, _, _ in steps]
-    assert kinds == (["train"] * 4 + ["evaluate"] * 4) * 2
-    assert [number for name, _, number in steps if name == "train"] == [1, 2, 3, 4] * 2
+    told = [(e["kind"], e["name"], e["edge"], e["number"]) for e in events if e["event"] == "mark" and e["kind"] in ("step", "batch")]
+    begun = paired([mark[1:] for mark in told])
+    assert [name for name, _, _ in begun] == (["train"] * 4 + ["evaluate"] * 4) * 2
+    assert [number for _, _, number in begun] == [1, 2, 3, 4] * 4
+    assert {(kind, name) for kind, name, _, _ in told} == {("step", "train"), ("batch", "evaluate")}
     assert [(edge, number) for _, edge, number in marks(events, "epoch")] == [("begin", 1), ("end", 1), ("begin", 2), ("end", 2)]
+
+
+def test_lightning_evaluations_are_no_steps(vramscope, lightning):
+    steps = json.loads(subprocess.check_output([vramscope, "steps", "--json", lightning.folder], text=True))["steps"]["steps"]
+    assert len([step for step in steps if step["kind"] == "train"]) == lightning.said["steps"] == 8
+    assert len(steps) == 16
 
 
 def test_lightning_marks_come_once_and_without_code(lightning):

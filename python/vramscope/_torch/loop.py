@@ -7,7 +7,11 @@ from __future__ import annotations
 import ctypes
 
 from .._hooks import emit, torch_frames, training
-from .._recorder import BEGIN, END, EPOCH, STEP
+from .._recorder import BATCH, BEGIN, END, EPOCH, STEP
+
+
+def _mark_of(kind: str) -> int:
+    return STEP if kind == "train" else BATCH
 
 
 class Loop:
@@ -33,14 +37,14 @@ class Loop:
         emit.mark(EPOCH, edge, "train", number)
 
     def step_begin(self, kind: str, number: int) -> None:
-        """`kind`: train, evaluate, predict."""
+        """`kind`: train, evaluate, predict. Only training makes steps; what is evaluated are batches, as in Keras."""
         self.step_end()
         self._step_open, self._number = kind, number
-        emit.mark(STEP, BEGIN, kind, number)
+        emit.mark(_mark_of(kind), BEGIN, kind, number)
 
     def step_end(self) -> None:
         if self._step_open:
-            emit.mark(STEP, END, self._step_open, self._number)
+            emit.mark(_mark_of(self._step_open), END, self._step_open, self._number)
             self._step_open = ""
 
 
