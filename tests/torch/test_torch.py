@@ -137,6 +137,15 @@ def answer(vramscope, verb, recording, *options):
     return json.loads(subprocess.check_output([vramscope, verb, recording.folder, "--json", *options], text=True))
 
 
+@pytest.mark.parametrize("critics, in_turns", [(1, 8), (3, 3 + 7)])
+def test_optimizers_that_take_turns_make_one_step(vramscope, record, critics, in_turns):
+    """The first round tells who is the last one. The training behind is noticed after ten of its steps, the eleventh ends one."""
+    steps = answer(vramscope, "steps", record("turns", str(critics)))["steps"]["steps"]
+    assert len(steps) == in_turns + 4
+    assert not any("ended in it" in step["why"] for step in steps)
+    assert len({step["peak"] for step in steps[in_turns - 6:in_turns]}) == 1, "whole rounds need the same"
+
+
 def test_an_evaluation_is_no_training_step(vramscope, record):
     recording = record("evaluation", "between")
     steps = answer(vramscope, "steps", recording)["steps"]["steps"]

@@ -263,6 +263,21 @@ def case_gan():
     return {}
 
 
+def case_turns(critics):
+    """Optimizers that take turns, the first one several times; then another training while the first optimizers are still there."""
+    nets = [Net(width=16), Net(width=48), Net(width=32)]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+    x = torch.randint(0, 100, (8, 16))
+    for _ in range(8):
+        for which in [0] * int(critics) + [1]:
+            nets[which](x).mean().backward()
+            optimizers[which].step()
+    for _ in range(14):
+        nets[2](x).mean().backward()
+        optimizers[2].step()
+    return {}
+
+
 def case_failing():
     """The third backward pass fails, and the program goes on."""
     class Fails(torch.autograd.Function):

@@ -37,7 +37,46 @@ class _Known:
 
 _known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
 _steps = itertools.count(1)
-_main: Optional["weakref.ref[Any]"] = None      # the optimizer whose steps are the program's steps: the first one
+
+
+class _Iterations:
+    """Which optimizer's steps are the program's. Where several take turns (a GAN, one for each part of a model) an iteration ends with
+    the last of them: that one is known when the first comes round again."""
+
+    _ALONE = 10     # steps of one optimizer, none of the main one between them: the program trains something else now
+
+    def __init__(self) -> None:
+        self._main: Optional["weakref.ref[Any]"] = None
+        self._last: Optional["weakref.ref[Any]"] = None     # stepped since the main one did
+        self._since: Dict[int, int] = {}                    # by optimizer: how often since then
+        self._turns_known = False
+
+    def end_with(self, optimizer: Any) -> bool:
+        """Does this step of this optimizer end an iteration?"""
+        main = self._main() if self._main is not None else None
+        if main is None:
+            self._follow(weakref.ref(optimizer), False)
+            return True
+        if main is optimizer:
+            last = self._last
+            if last is not None and last() is not None and not self._turns_known:
+                self._follow(last, True)
+                return False
+            self._last, self._since = None, {}
+            return True
+        self._last = weakref.ref(optimizer)
+        times = self._since[id(optimizer)] = self._since.get(id(optimizer), 0) + 1
+        if times > self._ALONE:
+            self._follow(self._last, False)
+            return True
+        return False
+
+    def _follow(self, main: "weakref.ref[Any]", turns_known: bool) -> None:
+        self._main, self._turns_known = main, turns_known
+        self._last, self._since = None, {}
+
+
+_iterations = _Iterations()
 
 
 _handles: List[Any] = []
@@ -106,7 +145,6 @@ def _tag_gradients(optimizer: Any) -> None:
 
 
 def _step_done(optimizer: Any) -> None:
-    global _main
     known = _known.get(optimizer)
     if known is None:
         return
@@ -117,9 +155,7 @@ def _step_done(optimizer: Any) -> None:
     if known.steps in _TAG_STATE_AT or states != known.states:
         known.states = states
         tag_state(optimizer, known.names)
-    if _main is None or _main() is None:
-        _main = weakref.ref(optimizer)
-    if _main() is optimizer and not training.inside_loop():
+    if _iterations.end_with(optimizer) and not training.inside_loop():
         library = torch_frames.library_loaded
         if library is not None:
             library.vramscope_step_done(ctypes.c_int64(next(_steps)))
