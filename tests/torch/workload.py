@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
+if not hasattr(torch.Tensor, "untyped_storage"):        # 1.13
+    torch.Tensor.untyped_storage = torch.Tensor.storage
 
 
 class Block(nn.Module):

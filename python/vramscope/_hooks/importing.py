@@ -22,6 +22,7 @@ HOOKS = {
     "torch._inductor.codecache": "vramscope._hooks.torch_loops",
     "torch.distributed.distributed_c10d": "vramscope._hooks.torch_loops",
     "torch.nn.parallel.distributed": "vramscope._hooks.torch_loops",
+    "torch.utils.checkpoint": "vramscope._hooks.torch_loops",
     "torch.utils.data._utils.worker": "vramscope._hooks.torch_loops",
     "torch.distributed.fsdp._fully_shard._fsdp_param_group": "vramscope._hooks.torch_loops",
     "lightning.pytorch.trainer.connectors.callback_connector": "vramscope._hooks.torch_loops",

@@ -76,12 +76,9 @@ _FUNCTIONS: Tuple[Tuple[str, int, int, str], ...] = (
     ("utils.data._utils.pin_memory.pin_memory", PHASE, INPUT, ""),
     ("utils.data._utils.collate.default_collate", PHASE, INPUT, ""),
     ("serialization.save", PHASE, SAVE, ""),
-    ("utils.checkpoint.CheckpointFunction.forward", PHASE, CHECKPOINTED, ""),
-    ("utils.checkpoint.CheckpointFunction.backward", RECOMPUTE, 0, "recomputation"),
 )
 _INNER: Tuple[Tuple[str, str, int, int, str], ...] = (
     ("optim.Optimizer.profile_hook_step", "wrapper", PHASE, OPTIMIZER, ""),
-    ("utils.checkpoint._checkpoint_hook.__init__", "unpack_hook", RECOMPUTE, 0, "recomputation"),
 )
 
 
@@ -95,6 +92,14 @@ def watch_all(torch: Any) -> None:
     for path, name, role, phase, text in _INNER:
         watch(inner_code(_find(torch, path), name), role, phase, text)
     _check_the_walker()
+
+
+def watch_checkpoint(checkpoint: Any) -> None:
+    """torch.utils.checkpoint: a part of torch itself since 2.0, before that imported by those who use it."""
+    watch(code_of(_find(checkpoint, "CheckpointFunction.forward")), PHASE, CHECKPOINTED)
+    watch(code_of(_find(checkpoint, "CheckpointFunction.backward")), RECOMPUTE, 0, "recomputation")
+    for path, name in (("_checkpoint_hook.__init__", "unpack_hook"), ("_checkpoint_without_reentrant", "unpack")):
+        watch(inner_code(_find(checkpoint, path), name), RECOMPUTE, 0, "recomputation")
 
 
 def watch_compile(convert_frame: Any) -> None:

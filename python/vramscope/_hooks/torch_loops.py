@@ -78,6 +78,7 @@ _INSTALL = {
     "torch._inductor.codecache": torch_compiled.watch_inductor,
     "torch.distributed.distributed_c10d": _process_group,
     "torch.nn.parallel.distributed": torch_frames.watch_ddp,
+    "torch.utils.checkpoint": torch_frames.watch_checkpoint,
     "torch.utils.data._utils.worker": _loader_worker,
     "torch.distributed.fsdp._fully_shard._fsdp_param_group": torch_frames.watch_fsdp,
 }
