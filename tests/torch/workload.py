@@ -71,7 +71,7 @@ def case_profiled():
     events = []
 
     def visit(node):
-        if "Allocation" in str(node.typed[0]):
+        if "Allocation" in str(node.typed[0] if hasattr(node, "typed") else node.tag):     # tag: 1.13
             extra = node.extra_fields
             events.append([node.start_time_ns, extra.ptr, extra.alloc_size, extra.total_allocated])
         for child in node.children:
