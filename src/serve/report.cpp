@@ -141,6 +141,14 @@ void add_steps(Payload& payload, const Opened& opened, const std::string& trace)
   }
 }
 
+// As the page writes it: filterOf in ui/src/views/Layers.svelte.
+std::string layer_filter(const std::string& name) {
+  if (name.find_first_of(" \t\r\n\f\v()\"") == std::string::npos) return "layer:" + name;
+  std::string quoted = "layer:\"";
+  for (const char c : name) quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return quoted + "\"";
+}
+
 // What a click on a layer or a line opens.
 void add_links(Payload& payload, const Opened& opened, const std::string& trace) {
   const std::string at = usable_instant(opened.engine(), "steady");
@@ -149,7 +157,7 @@ void add_links(Payload& payload, const Opened& opened, const std::string& trace)
       if (!layers->rows[i].name.empty())
         payload.add(
             "peak",
-            {{"trace", trace}, {"at", "steady"}, {"open", std::string(kOpen)}, {"filter", "layer:" + layers->rows[i].name}});
+            {{"trace", trace}, {"at", "steady"}, {"open", std::string(kOpen)}, {"filter", layer_filter(layers->rows[i].name)}});
   const auto lines = opened.engine().live({.at = at, .by = {analyze::By::line}, .where = {}, .limit = 60});
   if (!lines) return;
   std::set<std::string> files;

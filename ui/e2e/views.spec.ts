@@ -170,7 +170,7 @@ test("layers are counted as the command line counts them, and inputs are told ap
   await open("layers");
   await expect(page.locator("[data-nav=layers]")).toHaveText(String(truth.layers));
   const input = truth.rows.find((row) => row.inputs > 0)!;
-  await expect(page.getByRole("row", { name: new RegExp(`^${input.name}\\b`) }).getByTitle(`${input.inputs.toLocaleString("en-US")} bytes`).first()).toBeVisible();
+  await expect(page.getByRole("row").filter({ has: page.getByRole("link", { name: input.name, exact: true }) }).getByTitle(`${input.inputs.toLocaleString("en-US")} bytes`).first()).toBeVisible();
   await expect(page.locator(".legend")).toContainText("inputs");
 });
 

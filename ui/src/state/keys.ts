@@ -15,7 +15,7 @@ export function viewKeys(handler: Handler): () => void {
 
 export function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog[open]")) return;
   if (waiting) {
     clearTimeout(waiting);
     waiting = 0;
