@@ -69,6 +69,11 @@ std::size_t slot_of(const char* function) {
   return kNoSlot;
 }
 
+std::size_t stats_slot() {
+  static const std::size_t slot = slot_of(kGetStats);
+  return slot;
+}
+
 void* entry(void* allocator, std::size_t slot) { return (*static_cast<void***>(allocator))[slot]; }
 
 std::uint64_t unsigned_or_zero(const OptionalInt& value) {
@@ -86,7 +91,7 @@ void* device_allocator(KernelContext* context) {
 }
 
 Answer read_stats(void* allocator, vramscope_tf_stats& out) {
-  static const std::size_t slot = slot_of(kGetStats);
+  const std::size_t slot = stats_slot();
   if (allocator == nullptr || slot == kNoSlot) return Answer::unreachable;
   StatsBuffer buffer;
   buffer.stats = {};
@@ -106,7 +111,7 @@ Answer read_stats(void* allocator, vramscope_tf_stats& out) {
 }
 
 std::uint64_t largest_free_bytes(void* allocator) {
-  static const std::size_t slot = slot_of(kGetStats);
+  const std::size_t slot = stats_slot();
   if (allocator == nullptr || slot == kNoSlot) return VRAMSCOPE_TF_UNKNOWN;
   static void* const get_stats = dlsym(framework_handle(), kGetStats);
   static const auto largest =

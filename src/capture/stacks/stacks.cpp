@@ -59,6 +59,16 @@ CodeInfo define_code(const Python& py, const PythonFrame& frame) {
   return define_code(name, name_bytes, file, file_bytes, peek<std::uint32_t>(frame.code + layout.code_first_line));
 }
 
+// The code object behind a key, defined at its first use; id 0 if there is no room for it.
+template <typename Define>
+CodeInfo code_info(std::uint64_t key, Define define) {
+  decltype(g_codes)::Entry known;
+  if (g_codes.find(key, known)) return {static_cast<std::uint32_t>(known.value[0]), known.value[1]};
+  const CodeInfo code = define();
+  if (code.id != 0) g_codes.put(key, {{code.id, code.hash}});
+  return code;
+}
+
 struct FrameInfo {
   std::uint32_t code = 0;
   std::uint32_t line = 0;
@@ -72,15 +82,8 @@ FrameInfo frame_info(const Python& py, const PythonFrame& frame, std::uint64_t e
   if (g_frames.find(key, known)) {
     return {static_cast<std::uint32_t>(known.value[0] >> 32), static_cast<std::uint32_t>(known.value[0]), known.value[1]};
   }
-  CodeInfo code;
-  decltype(g_codes)::Entry known_code;
-  if (g_codes.find(code_key, known_code)) {
-    code = {static_cast<std::uint32_t>(known_code.value[0]), known_code.value[1]};
-  } else {
-    code = define_code(py, frame);
-    if (code.id == 0) return {};
-    g_codes.put(code_key, {{code.id, code.hash}});
-  }
+  const CodeInfo code = code_info(code_key, [&] { return define_code(py, frame); });
+  if (code.id == 0) return {};
   const std::uint32_t line = line_at(py.layout, frame.code, instruction_offset(py, frame));
   const FrameInfo info{code.id, line, fold(code.hash ^ kHash1, line ^ kHash0)};
   g_frames.put(key, {{(std::uint64_t{info.code} << 32) | info.line, info.hash}});
@@ -90,17 +93,12 @@ FrameInfo frame_info(const Python& py, const PythonFrame& frame, std::uint64_t e
 // A place that is on no stack, because a compiler put its code elsewhere.
 FrameInfo place_info(const Place& place, std::uint64_t epoch) {
   const std::uint64_t key = fold((std::uint64_t{place.file} << 32 | place.function) ^ kHash1, epoch ^ kHash2);
-  CodeInfo code;
-  decltype(g_codes)::Entry known;
-  if (g_codes.find(key, known)) {
-    code = {static_cast<std::uint32_t>(known.value[0]), known.value[1]};
-  } else {
+  const CodeInfo code = code_info(key, [&] {
     const char* const name = layer_text(place.function);
     const char* const file = layer_text(place.file);
-    code = define_code(name, std::strlen(name), file, std::strlen(file), 0);
-    if (code.id == 0) return {};
-    g_codes.put(key, {{code.id, code.hash}});
-  }
+    return define_code(name, std::strlen(name), file, std::strlen(file), 0);
+  });
+  if (code.id == 0) return {};
   return {code.id, place.line, fold(code.hash ^ kHash1, place.line ^ kHash0)};
 }
 

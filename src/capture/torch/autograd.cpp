@@ -84,17 +84,18 @@ TypeName type_name(std::uint64_t vtable) {
 
 stacks::SharedCache<1, 12> g_ops;  // node type or part, layer, spool -> string id
 
-std::uint64_t cache_key(std::uint64_t what, std::uint32_t layer) {
-  return stacks::fold(what ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
+template <typename Intern>
+std::uint32_t cached_op(std::uint64_t what, std::uint32_t layer, Intern intern) {
+  const std::uint64_t key = stacks::fold(what ^ stacks::kHash0, layer ^ (stacks::spool_generation() << 32) ^ stacks::kHash1);
+  decltype(g_ops)::Entry entry;
+  if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
+  const std::uint32_t op = intern();
+  g_ops.put(key, {{op}});
+  return op;
 }
 
 std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
-  const std::uint64_t key = cache_key(vtable, layer);
-  decltype(g_ops)::Entry entry;
-  if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
-  const std::uint32_t op = stacks::intern_op(layer, type_name(vtable).text);
-  g_ops.put(key, {{op}});
-  return op;
+  return cached_op(vtable, layer, [&] { return stacks::intern_op(layer, type_name(vtable).text); });
 }
 
 }  // namespace
@@ -134,12 +135,7 @@ Backward current_node() {
 }
 
 std::uint32_t part_of(const Backward& backward, std::uint32_t part) {
-  const std::uint64_t key = cache_key(std::uint64_t{part} << 32, backward.layer);
-  decltype(g_ops)::Entry entry;
-  if (g_ops.find(key, entry)) return static_cast<std::uint32_t>(entry.value[0]);
-  const std::uint32_t op = stacks::intern_part(backward.layer, part);
-  g_ops.put(key, {{op}});
-  return op;
+  return cached_op(std::uint64_t{part} << 32, backward.layer, [&] { return stacks::intern_part(backward.layer, part); });
 }
 
 }  // namespace vramscope::capture::torch
