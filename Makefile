@@ -1,6 +1,6 @@
-# make demo    records the training of a small Keras model and sums it up
+# make demo    records the training of a small Keras model and prints a summary
 # make test    builds everything and runs all tests and checks
-# Both work from a bare checkout on Debian 12 and Ubuntu 24.04; the second time nothing is fetched or built again.
+# Both work from a bare checkout on Debian 12 and Ubuntu 24.04; a second run fetches and builds nothing.
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -8,28 +8,36 @@ JOBS ?= $(shell nproc)
 export PYTHON
 export VRAMSCOPE_BUILD := $(CURDIR)/build
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export CCACHE_NOHASHDIR := 1
+# Where this is set, each import of TensorFlow and PyTorch compiles thousands of files anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 stamps := .cache/stamps
 python := .venv/bin/python
 venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216
-# TORCH=0 leaves PyTorch out: its packages are 3 GB to fetch.
+# TORCH=0 omits PyTorch, whose packages are a 3 GB download.
 ifneq ($(TORCH),0)
 venvs += $(stamps)/venv-torch
 endif
-export TORCH
+# JAX=0 omits JAX: its CUDA plugins are a 270 MB download, its packages for the CPU one of 200 MB.
+ifneq ($(JAX),0)
+venvs += $(stamps)/jax-plugins $(stamps)/venv-jax
+endif
+export TORCH JAX
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help build everything environments demo test test-gpu bench presubmit pictures fuzz soak clean
+.PHONY: help build everything environments demo check test test-frameworks test-browser test-gpu bench presubmit bare pictures fuzz soak clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@printf '%s\n' \
 	  'make build       leaves build/vramscope and build/libvramscope_inject.so' \
+	  'make check       what to run before each commit: format, layers, text, packages, generated files, C++ tests, golden files' \
+	  'make test-frameworks, make test-browser      these tiers of make test alone' \
 	  'make test-gpu    the tests that need an NVIDIA GPU' \
 	  'make bench       measures, prints each number beside its budget, fails where one is exceeded' \
-	  'make presubmit   what has to pass before a change is merged: all checks, clang-tidy on everything, sanitizers' \
+	  'make presubmit   what has to pass before a change is merged: all checks, clang-tidy on everything, sanitizers, make bare' \
+	  'make bare        make demo and make test in a root of plain Debian 12 (BARE=demo: the demo alone; BARE=wheel: the wheel on Debian 11 and 13)' \
 	  'make pictures    renews the pictures of the guide' \
 	  'make fuzz        fuzzes every parser (FUZZ_SECONDS=60 for each)' \
 	  'make soak        the long versions of the crash tests' \
@@ -37,53 +45,59 @@ help:
 
 # --- what the machine needs -----------------------------------------------------------------------------------------------------
 
-$(stamps)/packages: tools/packages.txt
-	@tools/setup.sh packages
+# packages-build is all that the program and the demo need; packages-test and packages-presubmit add to it.
+$(stamps)/packages-%: tools/packages.txt
+	@tools/setup.sh packages $*
 	@mkdir -p $(@D) && touch $@
 
-$(stamps)/venv: tools/requirements/venv.txt | $(stamps)/packages
+$(stamps)/venv-demo: tools/requirements/demo.txt | $(stamps)/packages-build
 	@tools/setup.sh venv .venv $<
 	@touch $@
 
-$(stamps)/venv-%: tools/requirements/%.txt | $(stamps)/packages
+$(stamps)/venv: tools/requirements/venv.txt $(stamps)/venv-demo | $(stamps)/packages-test
+	@tools/setup.sh venv .venv $<
+	@touch $@
+
+$(stamps)/venv-%: tools/requirements/%.txt | $(stamps)/packages-test
 	@tools/setup.sh venv .venv-$* $<
 	@touch $@
 
+$(stamps)/jax-plugins $(stamps)/jax-plugins-soak: $(stamps)/%: tools/requirements/%.txt | $(stamps)/venv
+	@tools/setup.sh plugins $<
+	@touch $@
+
 # Fetching waits for the network, unpacking for the disk: two at a time.
-environments: | $(stamps)/packages
+environments: | $(stamps)/packages-test
 	@$(MAKE) -s --no-print-directory -j 2 $(venvs)
 
 # --- build ----------------------------------------------------------------------------------------------------------------------
 
-build/CMakeCache.txt: CMakePresets.json | $(stamps)/packages
-	@tools/progress.sh "configure" cmake --preset release
+# Users of the program need neither the tests nor what they are built with.
+build/CMakeCache.txt: CMakePresets.json | $(stamps)/packages-build
+	@tools/progress.sh "configure" cmake --preset release -DVRAMSCOPE_TESTS=OFF
 	@touch $@
 
-# The user interface goes into the program as data, so it is made first.
-ui_sources := $(wildcard ui/package.json)
-ifneq ($(ui_sources),)
-ui_sources += $(shell find ui/src -type f) $(wildcard ui/*.ts ui/*.js ui/*.json ui/*.html)
-# Not `npm ci`: it refuses a lock file that names only the packages of this platform.
-$(stamps)/ui-modules: ui/package-lock.json | $(stamps)/packages
+# The user interface is embedded in the program, so it is built first.
+ui_sources := $(shell find ui/src -type f) $(wildcard ui/*.ts ui/*.js ui/*.json ui/*.html) schema/rpc/schema.json tools/gen_rpc.py
+# Not `npm ci`, which rejects a lock file that names only the packages of this platform.
+$(stamps)/ui-modules: ui/package-lock.json | $(stamps)/packages-build
 	@export PATH="$$(tools/setup.sh node):$$PATH" && tools/progress.sh "packages of the user interface" npm --prefix ui install --no-save --no-audit --no-fund
 	@touch $@
 
 $(stamps)/ui: $(ui_sources) $(stamps)/ui-modules
 	@export PATH="$$(tools/setup.sh node):$$PATH" && tools/progress.sh "user interface" npm --prefix ui run build
 	@touch $@
-build: $(stamps)/ui
-endif
 
-# Who wants to use it waits for the program alone, not for the tests.
-build: build/CMakeCache.txt
+build: build/CMakeCache.txt $(stamps)/ui
 	@tools/progress.sh "build" cmake --build build -j $(JOBS) --target vramscope vramscope_inject vramscope_tfops
 
-everything: build
+everything: build | $(stamps)/packages-test
+	@grep -qx VRAMSCOPE_TESTS:BOOL=ON build/CMakeCache.txt || tools/progress.sh "configure the tests" cmake --preset release -DVRAMSCOPE_TESTS=ON
 	@tools/progress.sh "build of the tests" cmake --build build -j $(JOBS)
 
 # --- the two commands -----------------------------------------------------------------------------------------------------------
 
-demo: build $(stamps)/venv
+demo: build $(stamps)/venv-demo
 	@tools/demo.sh
 
 test: everything environments
@@ -91,27 +105,40 @@ test: everything environments
 
 # --- the others -----------------------------------------------------------------------------------------------------------------
 
+check: everything $(stamps)/venv
+	@$(python) tools/run_tests.py --tier check
+
+test-frameworks: everything environments
+	@$(python) tools/run_tests.py --tier frameworks
+
+test-browser: everything $(stamps)/venv
+	@$(python) tools/run_tests.py --tier browser
+
 test-gpu: build
 	@tools/test_gpu.sh
 
 bench: everything $(stamps)/venv
 	@$(python) bench/run.py
 
-presubmit: everything environments
+presubmit: everything environments | $(stamps)/packages-presubmit
 	@$(python) tools/run_tests.py --presubmit
 
-# What the guide shows: taken by the browser tests from a real training.
+# BARE: all (make demo, then make test), demo, or wheel (built here, installed and used in a root of another Debian).
+BARE ?= all
+bare: | $(stamps)/packages-presubmit
+	@tools/bare.sh $(BARE)
+
+# The screenshots in the guide, taken by the browser tests from a real training run.
 pictures: everything $(stamps)/venv
 	@export PATH="$$(tools/setup.sh node):$$PATH" && VRAMSCOPE_PICTURES=$(CURDIR)/docs/guide/pictures npm --prefix ui run --silent e2e -- looks
 
 FUZZ_SECONDS ?= 60
-fuzz: | $(stamps)/packages
+fuzz: | $(stamps)/packages-test
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-soak: everything environments
-	@VRAMSCOPE_SOAK=1 $(python) -m pytest -m soak --timeout 7200 tests
+soak: everything environments $(stamps)/jax-plugins-soak
+	@$(python) -m pytest -m soak --timeout 7200 -n $(JOBS) --dist load tests
 
-.PHONY: distclean
 clean:
 	rm -rf build build-* dist ui/dist $(stamps)/ui
 distclean: clean

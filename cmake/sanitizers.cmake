@@ -1,9 +1,13 @@
 # VRAMSCOPE_SANITIZE: address, thread, or empty. The injected library is never instrumented: it runs inside foreign processes.
 set(VRAMSCOPE_SANITIZE "" CACHE STRING "address or thread")
+set(VRAMSCOPE_SANITIZE_IGNORES ${CMAKE_CURRENT_LIST_DIR}/sanitizers_ignore.txt)
 add_library(vs_sanitize INTERFACE)
 if(VRAMSCOPE_SANITIZE STREQUAL "address")
   target_compile_options(vs_sanitize INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(vs_sanitize INTERFACE -fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(vs_sanitize INTERFACE -fsanitize-ignorelist=${VRAMSCOPE_SANITIZE_IGNORES})
+  endif()
 elseif(VRAMSCOPE_SANITIZE STREQUAL "thread")
   target_compile_options(vs_sanitize INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(vs_sanitize INTERFACE -fsanitize=thread)

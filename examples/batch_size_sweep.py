@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import vramscope.keras
 
-tf.config.threading.set_inter_op_parallelism_threads(1)  # one op after the other, as on a GPU: side by side they need more, by chance
+tf.config.threading.set_inter_op_parallelism_threads(1)  # one op at a time, as on a GPU: in parallel, the peak would depend on timing
 
 
 def peak(batch):

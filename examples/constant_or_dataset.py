@@ -1,4 +1,4 @@
-"""A NumPy array used inside a tf.function becomes a constant of its graph: one copy in the graph, one on the device, for ever.
+"""A NumPy array used inside a tf.function becomes a constant of its graph: one copy in the graph and one on the device, forever.
 
     vramscope run -o runs/constant -- python examples/constant_or_dataset.py
     vramscope summary runs/constant
@@ -23,7 +23,7 @@ device = vtf.default_device()
 
 @tf.function
 def from_constant(first):
-    batch = tf.constant(examples)[first:first + BATCH]    # the fault: 8 MiB go into the graph
+    batch = tf.constant(examples)[first:first + BATCH]    # the defect: 8 MiB goes into the graph
     return tf.reduce_sum(tf.matmul(batch, weights))
 
 

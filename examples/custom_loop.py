@@ -1,4 +1,4 @@
-"""A training loop of one's own: what each part of a step holds, read without waiting for the device.
+"""A custom training loop: what each part of a step holds, read without waiting for the device.
 
     python examples/custom_loop.py
 """
@@ -41,4 +41,4 @@ for number, (x, y) in enumerate(data):
     if number in (0, 1, 7):
         print(f"step {number + 1}: after forward {int(forward) / 2**20:6.2f} MiB, after backward {int(backward) / 2**20:6.2f} MiB, "
               f"between steps {info.current / 2**20:6.2f} MiB, peak {info.peak / 2**20:6.2f} MiB")
-print("The difference between a step's peak and what is left between steps is what one step needs for itself.")
+print("The difference between a step's peak and what is left between steps is what the step itself needs.")

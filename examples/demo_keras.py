@@ -1,4 +1,4 @@
-"""Trains a small convolutional network on made-up pictures; a GPU is used where there is one.
+"""Trains a small convolutional network on synthetic images, on a GPU if there is one.
 
     vramscope run -- python examples/demo_keras.py
 """

@@ -1,4 +1,4 @@
-"""The same step eagerly and as a tf.function: a graph frees each tensor after its last use, eager code when Python lets go of it.
+"""The same step eagerly and as a tf.function: a graph frees each tensor after its last use, eager code when Python drops its last reference.
 
     python examples/eager_or_function.py
 """
@@ -24,7 +24,7 @@ def forward(x):
 
 
 def peak(step):
-    step(x)                                             # tracing is not what is compared
+    step(x)                                             # tracing is not part of the comparison
     before = vramscope.memory_info(device).current
     vramscope.reset_peak(device)
     step(x)

@@ -1,4 +1,4 @@
-"""NumPy makes float64; where that reaches the model, everything is twice as large.
+"""NumPy defaults to float64; if that reaches the model, everything is twice as large.
 
     vramscope run -o runs/float64 -- python examples/float64.py
     vramscope summary runs/float64
@@ -18,7 +18,7 @@ device = vtf.default_device()
 
 
 def train(x, steps=12):
-    hidden = tf.Variable(random.normal(size=(256, 1024)).astype(x.dtype))      # the fault arrives here
+    hidden = tf.Variable(random.normal(size=(256, 1024)).astype(x.dtype))      # the defect takes effect here
     out = tf.Variable(random.normal(size=(1024, 8)).astype(x.dtype))
 
     @tf.function

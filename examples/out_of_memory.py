@@ -22,7 +22,7 @@ device = vtf.default_device()
 kept = []
 try:
     while True:
-        kept.append(tf.random.normal([4, 1024, 1024]))            # the fault: nothing is let go; 16 MiB each, and more while it is made
+        kept.append(tf.random.normal([4, 1024, 1024]))            # the defect: nothing is freed; 16 MiB each, and more during creation
 except tf.errors.ResourceExhaustedError as error:
     info = vramscope.memory_info(device)
     print(f"after {len(kept)} tensors of 16 MiB: {info.current / 2**20:.0f} MiB in use of {info.limit / 2**20:.0f} MiB")

@@ -21,7 +21,7 @@ device = vtf.default_device()
 
 def held_after_a_step(persistent):
     for step in range(16):
-        with tf.GradientTape(persistent=persistent) as tape:      # the fault
+        with tf.GradientTape(persistent=persistent) as tape:      # the defect
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
@@ -30,4 +30,4 @@ def held_after_a_step(persistent):
 
 ordinary, kept = held_after_a_step(False), held_after_a_step(True)
 print(f"held after a step with an ordinary tape {ordinary / 2**20:.1f} MiB, with a persistent one {kept / 2**20:.1f} MiB")
-print("`del tape` after the last gradient, or a tape that is not persistent, gives the difference back.")
+print("`del tape` after the last gradient, or a tape that is not persistent, frees the difference.")

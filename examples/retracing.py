@@ -1,4 +1,4 @@
-"""A Python number as an argument: the function is traced anew for each value, and every trace keeps its graph.
+"""A Python number as an argument: the function is traced again for each value, and every trace keeps its graph.
 
     vramscope run -o runs/retracing -- python examples/retracing.py
     vramscope summary runs/retracing
@@ -13,7 +13,7 @@ weights = tf.Variable(tf.random.normal([256, 256]))
 x = tf.random.normal([64, 256])
 
 
-@tf.function                                             # the fault: called with a Python number, it is traced for each one
+@tf.function                                             # the defect: called with Python numbers, it is traced for each one
 def step(x, number):
     return tf.reduce_sum(tf.matmul(x, weights)) * tf.cast(number, tf.float32)
 

@@ -17,7 +17,7 @@ graph = tf.Graph()
 with graph.as_default():
     x = tf.random.normal([1024, 1024])
     y = tf.matmul(x, x)
-    with tf.control_dependencies([y]):                  # without it the op may run before anything else
+    with tf.control_dependencies([y]):                  # without it, the op may run before anything else
         both_alive = vtf.bytes_in_use()
     with tf.control_dependencies([both_alive]):
         result = tf.reduce_sum(y) + tf.reduce_sum(x)
@@ -29,7 +29,7 @@ with v1.Session(graph=graph) as session:
     print(f"between two runs: {session.run(now) / 2**20:.2f} MiB, most so far {session.run(most) / 2**20:.2f} MiB, "
           f"limit {session.run(limit) / 2**30:.0f} GiB")
 
-    # A second thread reads while the first one computes: each value is that of its moment.
+    # A second thread reads while the first one computes: each value is the one at that moment.
     values, done = [], threading.Event()
 
     def watch():

@@ -1,6 +1,8 @@
 """What every test in tests/ may ask for: the built program, the library, a Python with a certain TensorFlow."""
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,28 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # In `make test` a missing part is a failure; by hand it is a skip.
 REQUIRE_ALL = os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1"
+# Tests wait for conditions; these seconds only end a test that hangs, on a machine however busy.
+GUARD_S = 600
 TENSORFLOWS = {"2.21": ".venv", "2.18": ".venv-tf218", "2.16": ".venv-tf216"}
 
 
 def missing(what):
     (pytest.fail if REQUIRE_ALL else pytest.skip)(f"{what} is missing; `make test` makes it")
+
+
+def wait_until(condition, what, seconds=GUARD_S):
+    """What condition() returns, once that is true."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"never happened: {what() if callable(what) else what}"
+        time.sleep(0.01)
+    return value
+
+
+@pytest.fixture(scope="session", name="wait_until")
+def wait_until_fixture():
+    """wait_until(condition, what) -> what condition() returns, once that is true."""
+    return wait_until
 
 
 def tensorflow_python(version):
@@ -49,6 +68,15 @@ def inject(build):
 
 
 @pytest.fixture(scope="session")
+def fakegpu(build):
+    """The folder of the fake driver."""
+    folder = build / "tests/fakegpu"
+    if not (folder / "libcuda.so.1").exists():
+        pytest.skip("the fake driver is not built")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def newest_tensorflow():
     """The interpreter with the newest TensorFlow, for tests that need only one."""
     return tensorflow_python("2.21")
@@ -67,14 +95,46 @@ def tensorflow(request):
 
 
 @pytest.fixture(scope="session")
+def torch_python():
+    """The interpreter with PyTorch. VRAMSCOPE_PYTHON_TORCH names another one."""
+    if os.environ.get("TORCH") == "0":
+        pytest.skip("TORCH=0: the tests with PyTorch are left out")
+    python = Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python"))
+    if not python.exists():
+        message = f"{python} with PyTorch is missing; `make test` makes it, TORCH=0 leaves these tests out"
+        (pytest.fail if os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1" else pytest.skip)(message)
+    return python
+
+
+@pytest.fixture(scope="session")
 def run():
     """run(command, ...) -> CompletedProcess with text output; a wrong exit code fails the test and shows the output."""
 
-    def call(command, code=0, timeout=120, **options):
+    def call(command, code=0, timeout=GUARD_S, **options):
         done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=timeout, **options)
         assert code is None or done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
+
+    return call
+
+
+# A small process in between: the kernel counts what the forking process had as the child's, and a test runner has hundreds of MiB.
+_BETWEEN = """import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], capture_output=True)
+sys.stdout.buffer.write(b"%d\\n" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss + done.stdout)
+sys.stderr.buffer.write(done.stderr)
+sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)"""
+
+
+@pytest.fixture(scope="session")
+def run_measured():
+    """run_measured(command) -> (bytes of resident memory at most, exit code, output, errors); a signal gives 128 and its number, as in a shell."""
+
+    def call(command, **options):
+        done = subprocess.run([sys.executable, "-S", "-c", _BETWEEN, *map(str, command)], capture_output=True, text=True, **options)
+        most, _, output = done.stdout.partition("\n")
+        return int(most) * 1024, done.returncode, output, done.stderr
 
     return call
 

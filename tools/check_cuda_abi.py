@@ -3,8 +3,8 @@
 
     tools/check_cuda_abi.py INCLUDE_FOLDER     a folder with cuda.h (of the CUDA toolkit, or of the nvidia-cuda-runtime wheel)
 
-For each function of src/capture/cuda/hooks.inc: number, size and kind (pointer or not) of the parameters. For each struct of abi.h: the size, or
-the offset of the last field that is read. The header is not needed to build; run this when a hook is added.
+For each function of src/capture/cuda/hooks.inc: number, size and kind (pointer or not) of the parameters. For each struct of abi.h: the sizes and
+offsets that its static_assert states. Of the constants in abi.h, those of SAME_VALUE. The header is not needed to build; run this when a hook is added.
 """
 import re
 import subprocess
@@ -14,14 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^VS_(?:HOOK|QUERY)\((\w+), \w+, (\d+), [01], (?:\w+, )?\((.*?)\)(?:, \"|\)$)", re.MULTILINE)
+STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.MULTILINE | re.DOTALL)
 
 # ours, theirs
-SAME_SIZE = [(n, n) for n in ("CUmemLocation", "CUmemAllocationProp", "CUmemPoolProps", "CUDA_MEM_ALLOC_NODE_PARAMS", "CUDA_ARRAY_DESCRIPTOR",
-                              "CUDA_ARRAY3D_DESCRIPTOR", "CUipcMemHandle")]
-SAME_OFFSET = [("CUmemAllocationProp", "location", "location"), ("CUmemPoolProps", "location", "location"),
-               ("CUDA_MEM_ALLOC_NODE_PARAMS", "bytes", "bytesize"), ("CUDA_MEM_ALLOC_NODE_PARAMS", "pool_props", "poolProps"),
-               ("CUDA_ARRAY_DESCRIPTOR", "format", "Format"), ("CUDA_ARRAY3D_DESCRIPTOR", "flags", "Flags"),
-               ("CUDA_EXTERNAL_MEMORY_HANDLE_DESC", "bytes", "size"), ("CUgraphNodeParams", "type", "type")]
 SAME_VALUE = [("kPointerDeviceOrdinal", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"), ("kPoolReservedCurrent", "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT"),
               ("kPoolUsedCurrent", "CU_MEMPOOL_ATTR_USED_MEM_CURRENT"), ("kPoolReleaseThreshold", "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"),
               ("kGraphReservedCurrent", "CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT"), ("kGraphNodeMemAlloc", "CU_GRAPH_NODE_TYPE_MEM_ALLOC"),
@@ -48,10 +43,17 @@ def assertions():
         # The header declares the per-thread twins under the plain name.
         theirs = symbol.removesuffix("_ptsz")
         yield f'#if CUDA_VERSION >= {since}\nstatic_assert(alike<int({mine}), decltype(::{theirs})>, "{symbol}");\n#endif'
-    for mine, theirs in SAME_SIZE:
-        yield f'static_assert(sizeof(ours::{mine}) == sizeof(::{theirs}), "size of {mine}");'
-    for struct, mine, theirs in SAME_OFFSET:
-        yield f'static_assert(offsetof(ours::{struct}, {mine}) == offsetof(::{struct}, {theirs}), "{struct}::{theirs}");'
+    layout = (ROOT / "src/capture/cuda/abi.h").read_text()
+    for struct, body in STRUCT.findall(layout):
+        sizes, offsets = re.findall(rf"sizeof\({struct}\) == ", layout), re.findall(rf"offsetof\({struct}, (\w+)\) == ", layout)
+        if not sizes and not offsets:
+            sys.exit(f"check_cuda_abi: abi.h states neither size nor offset of {struct}")
+        if sizes:
+            yield f'static_assert(sizeof(ours::{struct}) == sizeof(::{struct}), "size of {struct}");'
+        for mine in offsets:
+            renamed = re.search(rf"\b{mine};.*// cuda\.h: (\w+)", body)
+            theirs = renamed[1] if renamed else mine
+            yield f'static_assert(offsetof(ours::{struct}, {mine}) == offsetof(::{struct}, {theirs}), "{struct}::{theirs}");'
     for mine, theirs in SAME_VALUE:
         yield f'static_assert(int(ours::{mine}) == int({theirs}), "{theirs}");'
 

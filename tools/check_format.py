@@ -35,7 +35,7 @@ def main():
         print(f"{Path(name).relative_to(ROOT) if Path(name).is_relative_to(ROOT) else name}: not formatted")
     if done.returncode and not wrong:
         print(done.stderr, end="")
-    print(f"format: {len(wrong)} files; tools/check_format.py --fix mends them" if done.returncode else f"format: ok, {len(files)} files")
+    print(f"format: {len(wrong)} files; run tools/check_format.py --fix" if done.returncode else f"format: ok, {len(files)} files")
     return 1 if done.returncode else 0
 
 

@@ -16,7 +16,7 @@ READS_TRACES = {"trace"} | OUTSIDE_BASE
 ALLOWED = {
     # inside the user's process
     "base": set(),
-    "spool": set(),
+    "spool": {"base"},
     "record": {"spool", "base"},
     "capture": {"record", "spool", "base"},
     "tfops": {"base"},
@@ -26,7 +26,8 @@ ALLOWED = {
     "collect": {"spool"} | READS_TRACES,
     "importers": READS_TRACES,
     "symbolize": READS_TRACES,
-    "analyze": READS_TRACES,
+    "whatif": OUTSIDE_BASE,
+    "analyze": {"whatif"} | READS_TRACES,
     "exporters": {"analyze"} | READS_TRACES,
     "serve": {"analyze", "exporters"} | READS_TRACES,
     "cli": {"collect", "serve", "exporters", "importers", "symbolize", "analyze", "spool"} | READS_TRACES,

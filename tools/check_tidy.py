@@ -5,7 +5,7 @@
     tools/check_tidy.py --changed [--seconds N]      files that differ from the last commit but one; after N seconds no new one is begun
     tools/check_tidy.py FILE...                      these
 
-A file that was clean is not looked at again until it, a header of this repository, its command or the rules change.
+A file that was clean is not looked at again until it, a header of ours that it includes, its command or the rules change.
 """
 import argparse
 import concurrent.futures
@@ -21,8 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", ROOT / "build"))
 CACHE = ROOT / ".cache/tidy"
-# The recorder's hot path is compiled with these. clang does not know the one, and its headers do not compile with the other.
-ONLY_GCC = re.compile(r" -m(?:memset-strategy=\S+|general-regs-only)(?= )")
+# The recorder's hot path is compiled with the first two: clang does not know the one, and its headers do not compile with the other.
+# The precompiled header is g++'s own, and without it a file that forgot an include is found.
+ONLY_GCC = re.compile(r" (?:-m(?:memset-strategy=\S+|general-regs-only)|-Winvalid-pch|-include \S+/cmake_pch\.hxx)(?= )")
 
 
 def changed_files():
@@ -32,22 +33,40 @@ def changed_files():
     return {ROOT / name for name in names}
 
 
-def headers_digest():
-    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
-    for path in sorted([*(ROOT / "src").rglob("*.h"), *(ROOT / "include").rglob("*.h")]):
-        digest.update(path.read_bytes())
-    return digest.digest()
+def own_dependencies():
+    """What each object was made of, as ninja noted it: files of ours, without those of the system."""
+    listing = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True).stdout
+    found, names = {}, []
+    for line in listing.splitlines():
+        if line.startswith("    "):
+            path = (BUILD / line.strip()).resolve()
+            if path.is_relative_to(ROOT):
+                names.append(path)
+        elif line:
+            names = found.setdefault(line.split(": #deps")[0], [])
+    return found
 
 
-def tidy(entry, headers):
+def digest_of(entry, dependencies):
+    """Of all that decides what clang-tidy finds in a file. None: ninja does not know yet what the file includes."""
+    output = re.search(r" -o (\S+)", entry["command"])
+    if not output or (paths := dependencies.get(output[1])) is None:
+        return None
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + entry["command"].replace(str(ROOT), ".").encode())
+    for path in [Path(entry["file"]), *sorted(paths)]:
+        digest.update(path.read_bytes() if path.exists() else b"gone")
+    return digest.hexdigest()
+
+
+def tidy(entry, dependencies):
     """(clean, output) for one file."""
-    path = Path(entry["file"])
-    mark = CACHE / hashlib.sha256(headers + entry["command"].encode() + path.read_bytes()).hexdigest()
-    if mark.exists():
+    digest = digest_of(entry, dependencies)
+    mark = CACHE / digest if digest else None
+    if mark and mark.exists():
         return True, ""
     done = subprocess.run(["clang-tidy-19", "--quiet", f"-p={CACHE}", "--warnings-as-errors=*",
-                           "--extra-arg=-Wno-unknown-warning-option", str(path)], capture_output=True, text=True)
-    if done.returncode == 0:
+                           "--extra-arg=-Wno-unknown-warning-option", entry["file"]], capture_output=True, text=True)
+    if done.returncode == 0 and mark:
         mark.touch()
     return done.returncode == 0, done.stdout + (done.stderr if done.returncode else "")
 
@@ -66,14 +85,14 @@ def main():
     wanted = {path.resolve() for path in args.files} or (changed_files() if args.changed else None)
     chosen = [e for name, e in sorted(entries.items()) if wanted is None or Path(name) in wanted]
 
-    headers, began = headers_digest(), time.monotonic()
+    dependencies, began = own_dependencies(), time.monotonic()
     failed, left_out = [], []
 
     def job(entry):
         if time.monotonic() - began > args.seconds:
             left_out.append(entry["file"])
             return
-        clean, output = tidy(entry, headers)
+        clean, output = tidy(entry, dependencies)
         if not clean:
             failed.append(entry["file"])
             print(output, end="", flush=True)

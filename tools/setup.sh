@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Brings what the build and the tests need onto this machine.
-#   setup.sh packages             the system packages of tools/packages.txt, by apt
+#   setup.sh packages SECTION     the system packages of tools/packages.txt up to that section, by apt
 #   setup.sh venv FOLDER FILE     a virtual environment with the Python packages of FILE
+#   setup.sh plugins FILE         the library in each of the wheels that FILE names, as .cache/plugins/VERSION/xla_cuda_plugin.so
 #   setup.sh node                 prints the folder of a node >= 20, fetched through npm where the system has an older one
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,28 +14,32 @@ has_node() {
 
 installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
 
-wanted_packages() {  # of the kind given: required, optional or node
-  local mark
-  case $1 in required) mark='[^?@#]' ;; optional) mark='?' ;; node) mark='@' ;; esac
-  grep "^$mark" tools/packages.txt | sed 's/^?//; s/^@node //'
+# wanted_packages SECTION KIND: those of the section and of the ones before it; KIND is required, optional or node.
+wanted_packages() {
+  awk -v last="[$1]" -v kind="$2" '
+    /^\[/ { if (past) exit; past = $1 == last; next }
+    /^(#|$)/ { next }
+    /^@node / { if (kind == "node") print $2; next }
+    /^\?/ { if (kind == "optional") print substr($1, 2); next }
+    kind == "required" { print $1 }' tools/packages.txt
 }
 
 missing_packages() {
   local name
-  for name in $(wanted_packages required); do installed "$name" || echo "$name"; done
-  has_node || for name in $(wanted_packages node); do installed "$name" || echo "$name"; done
-  for name in $(wanted_packages optional); do
+  for name in $(wanted_packages "$1" required); do installed "$name" || echo "$name"; done
+  has_node || for name in $(wanted_packages "$1" node); do installed "$name" || echo "$name"; done
+  for name in $(wanted_packages "$1" optional); do
     installed "$name" || ! apt-cache show "$name" >/dev/null 2>&1 || echo "$name"
   done
 }
 
 setup_packages() {
+  local section=$1 missing
   if ! command -v apt-get >/dev/null; then
-    echo "setup: this system has no apt; install by hand what stands for these Debian packages:" $(wanted_packages required) >&2
+    echo "setup: this system has no apt; install by hand what stands for these Debian packages:" $(wanted_packages "$section" required) >&2
     return 0
   fi
-  local missing
-  missing=$(missing_packages)
+  missing=$(missing_packages "$section")
   [ -n "$missing" ] || return 0
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get)
   if [ "$(id -u)" != 0 ]; then
@@ -47,7 +52,7 @@ setup_packages() {
     apt=(sudo "${apt[@]}")
   fi
   tools/progress.sh "apt-get update" "${apt[@]}" update
-  missing=$(missing_packages)  # optional packages are known only now, on a machine that had no lists
+  missing=$(missing_packages "$section")  # optional packages are known only now, on a machine that had no lists
   tools/progress.sh "apt-get install" "${apt[@]}" install -y --no-install-recommends $missing
 }
 
@@ -58,6 +63,29 @@ setup_venv() {
   fi
   tools/progress.sh "Python packages of $requirements into $folder" \
     "$folder/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --no-compile --requirement "$requirements"
+}
+
+setup_plugins() {
+  local wheel folder
+  grep -v '^#' "$1" | while read -r wheel; do
+    folder=.cache/plugins/${wheel##*==}
+    [ ! -e "$folder/xla_cuda_plugin.so" ] || continue
+    mkdir -p "$folder"
+    tools/progress.sh "library of $wheel" \
+      .venv/bin/python -m pip download --disable-pip-version-check --no-input --progress-bar off --no-deps --dest "$folder" "$wheel"
+    .venv/bin/python - "$folder" <<'PYTHON'
+import shutil, sys, zipfile
+from pathlib import Path
+folder = Path(sys.argv[1])
+wheel, = folder.glob("*.whl")
+with zipfile.ZipFile(wheel) as archive:
+    name, = (name for name in archive.namelist() if name.endswith("/xla_cuda_plugin.so"))
+    with archive.open(name) as source, open(folder / "unfinished", "wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+wheel.unlink()
+(folder / "unfinished").rename(folder / "xla_cuda_plugin.so")
+PYTHON
+  done
 }
 
 setup_node() {

@@ -5,6 +5,7 @@ files are put into an archive. VRAMSCOPE_BUILD names a finished build folder; wi
 """
 import base64
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -16,8 +17,9 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TAG = "py3-none-linux_x86_64"
-SHIPPED = ["vramscope", "libvramscope_inject.so", "libvramscope_tfops.so", "lib/*.so*"]  # of the build folder, into vramscope/_bin
+TAG = "py3-none-manylinux_2_28_x86_64"  # cmake/portable.cmake makes it true
+SHIPPED = ["vramscope", "libvramscope_inject.so", "libvramscope_tfops.so"]  # of the build folder, into vramscope/_bin
+DATE = (1980, 1, 1, 0, 0, 0)  # of all files in a wheel: the same sources give the same bytes
 
 
 def version():
@@ -42,14 +44,12 @@ def build_folder():
 
 
 def native_files():
-    """(path, name inside the package). The program and the recorder must be there; the rest where it was built."""
+    """(path, name inside the package)."""
     build = build_folder()
-    for name in SHIPPED[:2]:
+    for name in SHIPPED:
         if not (build / name).exists():
             raise SystemExit(f"wheel: {build / name} is missing; run make build")
-    for pattern in SHIPPED:
-        for path in sorted(build.glob(pattern)):
-            yield path, f"vramscope/_bin/{path.relative_to(build)}"
+        yield build / name, f"vramscope/_bin/{name}"
 
 
 def stripped(path):
@@ -67,12 +67,18 @@ def metadata():
             "Requires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + readme)
 
 
-# The second group puts our marks into Lightning's Trainer.
+# The second group puts our marks into Lightning's Trainer, the others make pytest and TensorBoard find their plugins.
 ENTRY_POINTS = """[console_scripts]
 vramscope = vramscope._command:main
 
 [lightning.pytorch.callbacks_factory]
 vramscope = vramscope.lightning:callbacks
+
+[pytest11]
+vramscope = vramscope.pytest_plugin
+
+[tensorboard_plugins]
+vramscope = vramscope.tensorboard_plugin:VramscopePlugin
 """
 
 
@@ -91,16 +97,19 @@ class Wheel:
 
     def add(self, name, data, mode=0o644):
         data = data.encode() if isinstance(data, str) else data
-        entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        entry.external_attr = (stat.S_IFREG | mode) << 16
-        self.archive.writestr(entry, data)
+        self.write(name, data, mode)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.record.append(f"{name},sha256={digest},{len(data)}\n")
 
+    def write(self, name, data, mode=0o644):
+        entry = zipfile.ZipInfo(name, DATE)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.external_attr = (stat.S_IFREG | mode) << 16
+        self.archive.writestr(entry, data)
+
     def close(self):
         self.record.append(f"{self.info}/RECORD,,\n")
-        self.archive.writestr(f"{self.info}/RECORD", "".join(self.record))
+        self.write(f"{self.info}/RECORD", "".join(self.record))
         self.archive.close()
         return self.name
 
@@ -133,10 +142,25 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return wheel.close()
 
 
+def commit():
+    """As cmake/build_info.cmake names it."""
+    if (ROOT / "commit.txt").exists():  # an unpacked source distribution
+        return (ROOT / "commit.txt").read_text().strip()
+    return git("describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+changes").strip()
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def build_sdist(sdist_directory, config_settings=None):
+    """What git tracks, and what a checkout knows from git: the commit."""
     base = f"vramscope-{version()}"
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     with tarfile.open(Path(sdist_directory) / f"{base}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
-        for name in filter(None, listed.split("\0")):
+        for name in filter(None, git("ls-files", "-z").split("\0")):
             archive.add(ROOT / name, f"{base}/{name}", recursive=False)
+        for name, text in (("commit.txt", commit() + "\n"), ("PKG-INFO", metadata())):
+            entry = tarfile.TarInfo(f"{base}/{name}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
     return f"{base}.tar.gz"

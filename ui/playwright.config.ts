@@ -7,8 +7,8 @@ export default defineConfig({
   testDir: "e2e",
   fullyParallel: true,
   workers: 2,
-  timeout: 120_000, // generous: the machine may be building something beside it
-  expect: { timeout: 30_000 },
+  timeout: 600_000, // only to end a test that hangs: the machine may be building something beside it
+  expect: { timeout: 120_000 },
   reporter: [["line"]],
   outputDir: "../build/ui-test",
   globalSetup: "./e2e/setup.ts",

@@ -1,9 +1,13 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { viteSingleFile } from "vite-plugin-singlefile";
 import type { Plugin, ProxyOptions } from "vite";
 import { defineConfig } from "vitest/config";
+
+// src/gen follows from schema/rpc and is written anew by whatever reads this file: build, unit tests, `npm run dev`.
+execFileSync("npm", ["run", "--silent", "generate"], { stdio: "inherit" });
 
 /** Names the page's own script and style by their hashes: nothing else runs in it, neither served nor opened from a file. */
 function contentSecurityPolicy(): Plugin {
@@ -27,8 +31,8 @@ function contentSecurityPolicy(): Plugin {
 function serverProxy(): Record<string, ProxyOptions> {
   const address = process.env.VRAMSCOPE_SERVER;
   if (!address) return {};
-  const { origin, searchParams } = new URL(address);
-  const options: ProxyOptions = { target: origin, changeOrigin: true, headers: { "X-Vramscope-Token": searchParams.get("token") ?? "" } };
+  const { origin, hash } = new URL(address);
+  const options: ProxyOptions = { target: origin, changeOrigin: true, headers: { "X-Vramscope-Token": hash.replace("#token=", "") } };
   return { "/api": options, "/events": options };
 }
 

@@ -1,4 +1,4 @@
-"""Size of a trace and speed of its reader, on a stream that repeats like a training."""
+"""Size of a trace and speed of its reader, on a stream that repeats like a training run."""
 import subprocess
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-// Size of a trace and speed of its writer and reader on a stream that repeats like a training.
+// Size of a trace and speed of its writer and reader on a stream that repeats like a training run.
 //   trace_codec FILE EVENTS      writes FILE, reads it and prints what it took
 //   trace_codec FILE             reads only
 #include <cstdlib>

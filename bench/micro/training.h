@@ -65,6 +65,36 @@ class BestFit {
   ByAddress taken_;
 };
 
+struct Op {
+  trace::SiteId site;
+  std::uint64_t bytes;
+};
+struct Ops {  // by layer
+  std::vector<std::vector<Op>> forward, backward;
+};
+
+inline Op make_op(trace::Writer& writer, trace::PoolId pool, std::uint64_t layer, const char* word, std::uint64_t bytes,
+                  std::uint64_t i) {
+  const auto op = writer.string("model/layer_" + std::to_string(layer) + "/" + word + std::to_string(i));
+  const auto frame = writer.frame({op, writer.string("model.py"), layer * 20 + i, 0, {}});
+  const auto stack = writer.stack(layer * 1000 + i + 1 + static_cast<std::uint64_t>(word[0]) * 1000000, std::vector{frame});
+  return {
+      writer.site(
+          {pool, bytes, op, writer.string("output"), 1, writer.string("[" + std::to_string(bytes / 4) + "]"), stack, 0, {}, 0}),
+      bytes};
+}
+
+inline Ops make_ops(trace::Writer& writer, trace::PoolId pool, std::mt19937_64& random, std::uint64_t layers) {
+  Ops out{std::vector<std::vector<Op>>(layers), std::vector<std::vector<Op>>(layers)};
+  for (std::uint64_t layer = 0; layer < layers; ++layer) {
+    for (std::uint64_t i = 0; i < 9; ++i)
+      out.forward[layer].push_back(make_op(writer, pool, layer, "fwd", 4 * (random() % (1 << (8 + random() % 14))) + 4, i));
+    for (std::uint64_t i = 0; i < 12; ++i)
+      out.backward[layer].push_back(make_op(writer, pool, layer, "grad", 4 * (random() % (1 << (8 + random() % 14))) + 4, i));
+  }
+  return out;
+}
+
 // Writes at least `events` events of repeated steps. Ops finish in slightly different order each time, as on a thread pool.
 inline void write_training(trace::Writer& writer, std::uint64_t events, std::uint64_t layers = 120) {
   using trace::At;
@@ -74,27 +104,7 @@ inline void write_training(trace::Writer& writer, std::uint64_t events, std::uin
       writer.pool({writer.string("GPU_0_bfc"), 0, trace::Level::tensor, trace::Memory::device, trace::Framework::tensorflow});
   std::vector<trace::ThreadId> threads;
   for (std::uint64_t i = 0; i < 4; ++i) threads.push_back(writer.thread({100 + i, writer.string("worker")}));
-  struct Op {
-    trace::SiteId site;
-    std::uint64_t bytes;
-  };
-  const auto make = [&](std::uint64_t layer, const char* word, std::uint64_t bytes, std::uint64_t i) {
-    const auto op = writer.string("model/layer_" + std::to_string(layer) + "/" + word + std::to_string(i));
-    const auto frame = writer.frame({op, writer.string("model.py"), layer * 20 + i, 0, {}});
-    const auto stack = writer.stack(layer * 1000 + i + 1 + static_cast<std::uint64_t>(word[0]) * 1000000, std::vector{frame});
-    return Op{
-        writer.site(
-            {pool, bytes, op, writer.string("output"), 1, writer.string("[" + std::to_string(bytes / 4) + "]"), stack, 0, {}, 0}),
-        bytes};
-  };
-  std::vector<std::vector<Op>> forward(layers);
-  std::vector<std::vector<Op>> backward(layers);
-  for (std::uint64_t layer = 0; layer < layers; ++layer) {
-    for (std::uint64_t i = 0; i < 9; ++i)
-      forward[layer].push_back(make(layer, "fwd", 4 * (random() % (1 << (8 + random() % 14))) + 4, i));
-    for (std::uint64_t i = 0; i < 12; ++i)
-      backward[layer].push_back(make(layer, "grad", 4 * (random() % (1 << (8 + random() % 14))) + 4, i));
-  }
+  const Ops ops_by_layer = make_ops(writer, pool, random, layers);
   std::uint64_t seq = 0;
   double time = 0;
   std::exponential_distribution<double> gap(1.0 / 4.0);
@@ -132,9 +142,9 @@ inline void write_training(trace::Writer& writer, std::uint64_t events, std::uin
       }
       for (const std::uint64_t address : temporary) give(address);
     };
-    for (const auto& ops : forward) run(ops, 3);
-    for (std::size_t i = backward.size(); i-- > 0;) {
-      run(backward[i], 0);
+    for (const auto& ops : ops_by_layer.forward) run(ops, 3);
+    for (std::size_t i = ops_by_layer.backward.size(); i-- > 0;) {
+      run(ops_by_layer.backward[i], 0);
       for (int n = 0; n < 3; ++n) {
         give(kept.back());
         kept.pop_back();

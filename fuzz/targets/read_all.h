@@ -46,4 +46,12 @@ inline void read_all(const std::string& path) {
   require(status.has_value() || !status.error().message.empty());
 }
 
+// A trace of our own writer is whole, whatever it was made from.
+inline void require_whole(const std::string& path) {
+  const auto reader = trace::Reader::open(path);
+  require(reader.has_value() && reader->damage().message.empty());
+  trace::Chunk chunk;
+  for (std::size_t i = 0; i < reader->chunks(); ++i) require(reader->read(i, chunk).has_value());
+}
+
 }  // namespace vramscope::fuzz

@@ -83,7 +83,11 @@ class Script {
               Mark{what % 4 == 0 ? MarkKind::step : MarkKind::layer, static_cast<MarkEdge>(what % 3), writer.string("m"), 1, {}});
         } else {
           samples.push_back(in_.varint());
-          writer.append(at, Setting{writer.string(std::to_string(samples.back())), {}});
+          const StringId text = writer.string(std::to_string(samples.back()));
+          if (what % 4 == 1)
+            writer.append(at, Setting{text, {}});
+          else
+            writer.append(at, Retrace{.function = text, .traces = samples.back()});
         }
         break;
       default:
@@ -129,6 +133,8 @@ void compare(const Reader& reader, const Script& script) {
         sum.frees += omitted.allocs;
         sum.bytes += omitted.bytes;
         sum.peak = std::max(sum.peak, omitted.peak);
+      } else if (kind == EventKind::retrace) {
+        samples.push_back(chunk->tables.retrace.traces[row]);
       } else if (kind == EventKind::setting) {
         samples.push_back(std::stoull(reader.dictionaries().strings[std::to_underlying(chunk->tables.setting.key[row])]));
       }

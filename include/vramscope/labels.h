@@ -1,5 +1,6 @@
-/* What the Python side tells the recorder about Python code, so that labels can be read off the stack of each allocation without
- * any code of ours running in between. C ABI, found with dlsym in libvramscope_inject.so; all of it may be called at any time. */
+/* What the Python side reports about Python code, so that the recorder can read labels from the stack of each allocation without
+ * running any code of ours in between. C ABI, found with dlsym in libvramscope_inject.so; every function may be called at any
+ * time. */
 #ifndef VRAMSCOPE_LABELS_H
 #define VRAMSCOPE_LABELS_H
 
@@ -10,6 +11,11 @@
 extern "C" {
 #endif
 
+/* A callable that calls `before(*args, **kwargs)`, then `original(*args, **kwargs)`, then `after(token, ok, result, *args,
+ * **kwargs)`, where the token is what `before` returned. It has no frame, and apart from being called, it behaves like the
+ * original. Python objects; `before` and `after` may be None. The caller holds the interpreter's lock. */
+void* vramscope_around(void* original, void* before, void* after);
+
 /* NOLINTNEXTLINE(readability-identifier-naming): the names of a C interface */
 enum vramscope_role {
   VRAMSCOPE_ROLE_LAYER_CALL = 1, /* a method of a network layer; self is variable number `self_slot` of its frames */
@@ -18,18 +24,19 @@ enum vramscope_role {
   VRAMSCOPE_ROLE_OP = 4         /* `text` names what is being done */
 };
 
-/* Says what a code object (by its address, id() in Python) means when it is on the stack. The caller keeps the code object alive.
- * 1 on success, 0 when the table is full. */
+/* Assigns a meaning to a code object (by its address, id() in Python) on the stack. The caller keeps the code object alive.
+ * Returns 1 on success, 0 if the table is full. */
 int vramscope_watch_code(uint64_t code, int role, int phase, int self_slot, int self_in_cell, const char* text);
 
-/* Names network layers, "block.0.attention/Linear", by the addresses of their Python objects; "" for one that is gone. */
+/* Names network layers, "block.0.attention/Linear", by the addresses of their Python objects; "" for one that was freed. */
 void vramscope_name_layers(const uint64_t* objects, const char* const* names, size_t count);
-/* How many times a layer without a name was met so far. */
+/* How many times an unnamed layer has been encountered so far. */
 uint64_t vramscope_unnamed_layers(void);
 
-/* A place in the program and the place that called it (0 = none): its number, 0 if there is no room. For vramscope_name_lines. */
+/* A place in the program and the place that called it (0 = none): returns its number, or 0 if there is no room. For
+ * vramscope_name_lines. */
 uint32_t vramscope_add_place(const char* file, const char* function, uint32_t line, uint32_t outer);
-/* Code that a compiler wrote: which part of the network each line works for, "block.0/Linear", or ".0/Linear" for a part of the
+/* Generated code: which part of the network each line serves, "block.0/Linear", or ".0/Linear" for a part of the
  * layer whose call is on the stack (NULL = that layer itself), and for which place. A count of 0 forgets the code object, which
  * is about to be freed. */
 void vramscope_name_lines(uint64_t code, const uint32_t* lines, const char* const* parts, const uint32_t* places, size_t count);
@@ -38,12 +45,12 @@ void vramscope_name_lines(uint64_t code, const uint32_t* lines, const char* cons
 void vramscope_tag_many(const uint64_t* addresses, const uint64_t* bytes, const char* const* names, const char* const* layers,
                         size_t count, int category);
 
-/* One training step is over. The next one begins with the next allocation for input or forward. A number below 0: somebody else
- * marks the steps from now on. */
+/* One training step has ended. The next one starts with the next allocation for input or forward. A negative number: from now on,
+ * the steps are marked elsewhere. */
 void vramscope_step_done(int64_t number);
 
-/* The calling thread's Python stack as Python sees it, innermost frame (the caller's) first. 1 if the recorder reads the same; 0
- * and Python stacks are off, with one line on stderr, if not. -1 if Python stacks are off already. */
+/* The calling thread's Python stack as Python sees it, innermost frame (the caller's) first. Returns 1 if the recorder reads
+ * the same stack; otherwise it turns Python stacks off, with one line on stderr, and returns 0. -1 if they are already off. */
 int vramscope_verify_stack(const uint64_t* codes, const uint32_t* lines, size_t count);
 
 #ifdef __cplusplus

@@ -22,6 +22,13 @@ void vramscope_tag(uint64_t address, uint64_t bytes, int category, const char* n
 /* A fact about the run. */
 void vramscope_setting(const char* key, const char* value);
 
+/* Records an event of a kind that is marked as reported in schema/trace/schema.json: its texts (UTF-8, may be NULL), and its
+ * numbers and enumerations, each in the order of its fields. Does nothing if the counts differ from the schema. */
+void vramscope_report(int kind, const char* const* texts, int text_count, const uint64_t* numbers, int number_count);
+
+/* The Python side's hooks are installed in a framework ("tensorflow", "pytorch"): they report steps, layers and names. */
+void vramscope_python_watches(const char* framework);
+
 /* Where a graph op was made. layer may be NULL. */
 void vramscope_op_source(const char* op, const char* file, int line, const char* function, const char* layer);
 

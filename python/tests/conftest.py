@@ -1,7 +1,8 @@
-"""What the tests of the Python package share: interpreters with a TensorFlow, recorded runs, what the recorder was told."""
+"""What the tests of the Python package share: interpreters with a TensorFlow, recorded runs, what was recorded."""
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ def _load(name, path):
 
 _shared = _load("vramscope_tests_conftest", ROOT / "tests/conftest.py")
 build, inject, vramscope, root = _shared.build, _shared.inject, _shared.vramscope, _shared.root
+wait_until = _shared.wait_until_fixture
+torch_python = _shared.torch_python
 spool = _load("vramscope_tests_spool", TESTS / "spool.py")
 VERSIONS = ["2.21", "2.16"]
 
@@ -49,8 +52,8 @@ class Finished:
         return json.loads(self.stdout.strip().splitlines()[-1])
 
     @property
-    def told(self):
-        """What the recorder was told, in order: the one recorded process of the run."""
+    def recorded(self):
+        """What was recorded, in order: the one recorded process of the run."""
         files = sorted(self._spools.glob("*.spool"))
         assert len(files) == 1, f"{len(files)} processes left a spool\n{self.stderr}"
         return spool.read(files[0])
@@ -60,11 +63,11 @@ class Finished:
 def run_python(tmp_path, build, inject):
     """run_python(interpreter, source, record=False, hook=True, env={...}, arguments=[...]) -> Finished."""
 
-    def call(interpreter, source, record=False, hook=True, env=None, arguments=(), code=0, timeout=240):
+    def call(interpreter, source, record=False, hook=True, env=None, arguments=(), code=0, timeout=_shared.GUARD_S):
         script = source if isinstance(source, Path) else tmp_path / "script.py"
         if script is not source:
             script.write_text(source)
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_CPU_ALLOCATOR_USE_BFC": "1", "CUDA_VISIBLE_DEVICES": "",
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "TF_CPU_ALLOCATOR_USE_BFC": "1", "CUDA_VISIBLE_DEVICES": "",
                        "VRAMSCOPE_BUILD": str(build), "PYTHONPATH": str(ROOT / "python"), "VRAMSCOPE_DEBUG": "1"}
         spools = tmp_path / "spool"
         if record:
@@ -82,13 +85,19 @@ def run_python(tmp_path, build, inject):
 
 
 @pytest.fixture
+def quiet_data(tmp_path):
+    """The program of the test can import the module of this name."""
+    shutil.copy(ROOT / "tests/tensorflow/quiet_data.py", tmp_path)
+
+
+@pytest.fixture
 def record_python(tmp_path, build, vramscope):
     """record_python(interpreter, source) -> (the folder with the trace, what the program printed), through `vramscope run`."""
 
-    def call(interpreter, source, code=0, options=(), timeout=240):
+    def call(interpreter, source, code=0, options=(), timeout=_shared.GUARD_S):
         script = tmp_path / "script.py"
         script.write_text(source)
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_CPU_ALLOCATOR_USE_BFC": "1", "CUDA_VISIBLE_DEVICES": "",
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "TF_CPU_ALLOCATOR_USE_BFC": "1", "CUDA_VISIBLE_DEVICES": "",
                        "VRAMSCOPE_BUILD": str(build), "PYTHONPATH": str(ROOT / "python"), "VRAMSCOPE_DEBUG": "1"}
         done = subprocess.run([str(vramscope), "run", "--quiet", "-o", str(tmp_path / "out"), *options, "--", str(interpreter), str(script)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, env=environment, cwd=tmp_path)

@@ -1,24 +1,28 @@
-"""Reads a spool as src/spool/layout.h describes it: a second reader, so that tests see what the recorder was told without the collector."""
+"""Reads a spool as src/spool/layout.h describes it: a second reader, so that tests see what was recorded without the collector."""
+import json
 import struct
 from collections import namedtuple
+from pathlib import Path
+
+from vramscope._schema import REPORT_NUMBERS, REPORT_TEXTS
 
 HEADER = SEGMENT = 64 * 1024
 SLOT = 32
-KINDS = {1: "alloc", 2: "free", 4: "mark", 5: "tag", 8: "setting", 32: "string", 36: "op_source"}
-MARKS = {1: "phase", 2: "epoch", 3: "step", 4: "batch", 5: "layer", 6: "scope", 7: "check", 8: "function", 9: "process", 10: "tape",
-         11: "retrace"}
-CATEGORIES = ["unknown", "parameter", "gradient", "optimizer_state", "activation", "input", "temporary", "xla_temporary", "constant",
-              "buffer", "workspace"]
+KINDS = {1: "alloc", 2: "free", 4: "mark", 5: "tag", 8: "setting", 11: "report", 32: "string", 36: "op_source"}
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "schema/trace/schema.json").read_text())
+MARKS, CATEGORIES = ({number: word for word, number in SCHEMA["enums"][name].items()} for name in ("MarkKind", "Category"))
+REPORTED = {event["id"]: event for event in SCHEMA["events"] if event.get("reported")}
 
 Alloc = namedtuple("Alloc", "seq pool address requested granted op")
 Free = namedtuple("Free", "seq pool address")
 Mark = namedtuple("Mark", "seq kind edge name number detail")
 Tag = namedtuple("Tag", "seq category address bytes name layer")
 Setting = namedtuple("Setting", "seq key value")
+Report = namedtuple("Report", "seq event fields")
 OpSource = namedtuple("OpSource", "op file line function layer")
 
 
-class Told(list):
+class Records(list):
     """All records in order."""
 
     def of(self, kind):
@@ -40,6 +44,13 @@ class Told(list):
         return {record.key: record.value for record in self.of(Setting)}
 
     @property
+    def reports(self):
+        return self.of(Report)
+
+    def reports_of(self, event):
+        return [report.fields for report in self.reports if report.event == event]
+
+    @property
     def op_sources(self):
         return {record.op: record for record in self.of(OpSource)}
 
@@ -59,25 +70,31 @@ def read(path):
                 strings[identity] = data[body + 8:body + 8 + size].decode()
             raw.append((seq, kind, flags, pool, small, body))
             at += slots * SLOT
-    told = Told()
+    records = Records()
     for seq, kind, flags, pool, small, body in sorted(raw):
         kind = KINDS.get(kind)
         if kind == "alloc":
             address, requested, granted, _, op, _ = struct.unpack_from("<QQQqII", data, body)
-            told.append(Alloc(seq, pool, address, requested, granted, strings[op]))
+            records.append(Alloc(seq, pool, address, requested, granted, strings[op]))
         elif kind == "free":
-            told.append(Free(seq, pool, *struct.unpack_from("<Q", data, body)))
+            records.append(Free(seq, pool, *struct.unpack_from("<Q", data, body)))
         elif kind == "mark":
             number, name, detail = struct.unpack_from("<qII", data, body)
             edge = "begin" if flags & 2 else "end" if flags & 4 else "instant"
-            told.append(Mark(seq, MARKS.get(small, small), edge, strings[name], number, strings[detail]))
+            records.append(Mark(seq, MARKS.get(small, small), edge, strings[name], number, strings[detail]))
         elif kind == "tag":
             address, size, name, layer = struct.unpack_from("<QQII", data, body)
-            told.append(Tag(seq, CATEGORIES[small], address, size, strings[name], strings[layer]))
+            records.append(Tag(seq, CATEGORIES[small], address, size, strings[name], strings[layer]))
         elif kind == "setting":
             key, value = struct.unpack_from("<II", data, body)
-            told.append(Setting(seq, strings[key], strings[value]))
+            records.append(Setting(seq, strings[key], strings[value]))
+        elif kind == "report":
+            numbers = iter(struct.unpack_from(f"<{REPORT_NUMBERS}Q", data, body))
+            texts = iter(struct.unpack_from(f"<{REPORT_TEXTS}I", data, body + 8 * REPORT_NUMBERS))
+            fields = {field["name"]: strings[next(texts)] if field["type"] == "string" else next(numbers)
+                      for field in REPORTED[small]["fields"]}
+            records.append(Report(seq, REPORTED[small]["name"], fields))
         elif kind == "op_source":
             op, file, function, line, layer = struct.unpack_from("<5I", data, body)
-            told.append(OpSource(strings[op], strings[file], line, strings[function], strings[layer]))
-    return told
+            records.append(OpSource(strings[op], strings[file], line, strings[function], strings[layer]))
+    return records

@@ -3,7 +3,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 TWICE = """
@@ -49,8 +48,8 @@ def dump(vramscope, trace):
 
 def test_start_and_stop_twice(run_python, each_python, vramscope):
     answer = run_python(each_python, TWICE).answer
-    assert answer["stop_first"] == "RuntimeError: recording is not on; start() it first"
-    assert answer["twice"].startswith("RuntimeError: recording is already on") and not answer["other"]
+    assert answer["stop_first"] == "RuntimeError: not recording; call start() first"
+    assert answer["twice"].startswith("RuntimeError: already recording") and not answer["other"]
     assert "stacks='all'" in answer["bad"]
     assert answer["after"] == "tensorflow" and len(set(answer["traces"])) == 2
     for (source, ours, theirs, before), trace in zip(answer["seen"], answer["traces"]):
@@ -60,8 +59,8 @@ def test_start_and_stop_twice(run_python, each_python, vramscope):
         assert {"alloc", "free", "mark", "tag", "setting", "totals"} <= kinds
         steps = [e for e in events if e["event"] == "mark" and e["kind"] == "step" and e["edge"] == "begin"]
         assert len(steps) == 20
-        told = {e["name"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
-        assert sum(e["bytes"] for e in told.values()) == answer["parameters"]       # also of a model made before
+        tagged = {e["name"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
+        assert sum(e["bytes"] for e in tagged.values()) == answer["parameters"]       # also of a model made before
         totals = [e for e in events if e["event"] == "totals"][-1]
         assert totals["before"] == before
 
@@ -74,37 +73,37 @@ try:
 except RuntimeError as error:
     print(json.dumps(str(error)))
 """
-    assert "started by `vramscope run`" in run_python(python, source, record=True).answer
+    assert "started by 'vramscope run'" in run_python(python, source, record=True).answer
 
 
 def test_a_forked_child_does_not_hold_up_the_recording(run_python, python, vramscope):
-    """One child that lives on, one that leaves by the interpreter's exit: neither waits, nor lets stop() wait."""
+    """One child that lives on, one that leaves by the interpreter's exit: neither waits, nor lets stop() wait. If one did, it would wait
+    here until the test is ended."""
     source = """
-import json, os, signal, sys, time
+import json, os, signal, sys
 import tensorflow as tf
-import vramscope
+import vramscope, vramscope.attach
 
+vramscope.attach._GRACE_S = 1_000_000
 vramscope.start("out")
 kept = tf.ones([1000, 1000])
 sleeper = os.fork()
 if sleeper == 0:
-    time.sleep(100)
+    signal.pause()
 leaver = os.fork()
 if leaver == 0:
     try:
         vramscope.stop()
     except RuntimeError as error:
-        sys.exit(7 if "recording is not on" in str(error) else 1)
-began = time.monotonic()
+        sys.exit(7 if "not recording" in str(error) else 1)
 code = os.waitstatus_to_exitcode(os.waitpid(leaver, 0)[1])
 trace = vramscope.stop()
-took = time.monotonic() - began
 os.kill(sleeper, signal.SIGKILL)
 os.waitpid(sleeper, 0)
-print(json.dumps([code, took, str(trace), os.getpid()]))
+print(json.dumps([code, str(trace), os.getpid()]))
 """
-    code, took, trace, pid = run_python(python, source).answer
-    assert code == 7 and took < 25 and f"-{pid}-" in trace              # it was 30 s each, the grace that a collector gets
+    code, trace, pid = run_python(python, source).answer
+    assert code == 7 and f"-{pid}-" in trace
     assert any(e["event"] == "alloc" and e["requested"] == 4_000_000 for e in dump(vramscope, trace))
 
 
@@ -139,23 +138,20 @@ print(json.dumps([messages, os.path.exists("out")]))
     assert len(messages) == 2 and all("the vramscope program was not found" in m for m in messages) and not made
 
 
-def test_a_killed_process_leaves_its_trace(build, python, vramscope, tmp_path):
+def test_a_killed_process_leaves_its_trace(build, python, vramscope, tmp_path, wait_until):
     """SIGKILL to the whole process group: the collector is not in it."""
     script = tmp_path / "script.py"
-    script.write_text("import os, signal, time, tensorflow as tf, vramscope\n"
+    script.write_text("import os, signal, tensorflow as tf, vramscope\n"
                       "vramscope.start('out')\n"
                       "kept = [tf.random.normal([64, 1024]) for _ in range(10)]\n"
                       "vramscope.mark('last words')\n"
-                      "time.sleep(0.2)\n"
                       "os.killpg(0, signal.SIGKILL)\n")
     environment = {**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "VRAMSCOPE_BUILD": str(build),
                    "PYTHONPATH": str(script.parents[0]) + os.pathsep + str(Path(__file__).resolve().parents[1]), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([str(python), str(script)], cwd=tmp_path, env=environment, start_new_session=True, capture_output=True, timeout=120)
+    done = subprocess.run([str(python), str(script)], cwd=tmp_path, env=environment, start_new_session=True, capture_output=True, timeout=600)
     assert done.returncode == -signal.SIGKILL
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and not list((tmp_path / "out").glob("*.manifest.json")):
-        time.sleep(0.1)
-    time.sleep(1)
+    wait_until(lambda: any(json.loads(path.read_text()).get("ended_us") for path in (tmp_path / "out").glob("*.manifest.json")),
+               "the collector ends the recording")
     trace, = (tmp_path / "out").glob("*.vram")
     events = dump(vramscope, trace)
     assert any(e["event"] == "mark" and e["name"] == "last words" for e in events)

@@ -1,4 +1,4 @@
-"""Processes that a recorded program makes have traces of their own, with all that Python tells."""
+"""Processes that a recorded program makes have traces of their own, with all that the Python side reports."""
 import json
 import subprocess
 
@@ -7,7 +7,7 @@ import pytest
 CHILDREN = """
 import multiprocessing, os
 
-def train(told):
+def train(who):
     import keras, tensorflow as tf, vramscope
     model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(8)])
     optimizer = keras.optimizers.Adam()
@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
-def test_a_child_is_told_as_its_parent_is(record_python, python, vramscope, how):
+def test_a_child_is_recorded_as_its_parent_is(record_python, python, vramscope, how):
     folder, _ = record_python(python, f"HOW = {how!r}\n{CHILDREN}")
     traces = sorted(folder.glob("*.vram"))
     assert len(traces) == (2 if how == "fork" else 1)

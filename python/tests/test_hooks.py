@@ -1,5 +1,5 @@
 """What an unmodified program tells through the start-up hook, compared with what Keras and TensorFlow say themselves."""
-import json
+import ctypes
 
 import pytest
 
@@ -47,28 +47,29 @@ def spans(marks):
 
 def test_keras_fit(run_python, each_python):
     finished = run_python(each_python, FIT, record=True)
-    told, model = finished.told, finished.answer
+    recorded, model = finished.recorded, finished.answer
     assert "Traceback" not in finished.stderr
 
-    assert spans(told.marks_of("epoch")) == [("epoch", 1), ("epoch", 2)]
-    assert spans(told.marks_of("step")) == [("train", n) for n in range(1, 9)]
-    batches = spans(told.marks_of("batch"))
+    assert spans(recorded.marks_of("epoch")) == [("epoch", 1), ("epoch", 2)]
+    assert spans(recorded.marks_of("step")) == [("train", n) for n in range(1, 9)]
+    batches = spans(recorded.marks_of("batch"))
     assert [b for b in batches if b[0] == "train"] == [("train", n) for _ in range(2) for n in range(1, 5)]
     assert sum(b[0] == "evaluate" for b in batches) == 8 and sum(b[0] == "predict" for b in batches) > 0
-    phases = [name for name, _ in spans(told.marks_of("phase"))]
+    phases = [name for name, _ in spans(recorded.marks_of("phase"))]
     assert phases.count("train") == 1 and phases.count("evaluate") == 2 and phases.count("predict") == 1 and phases.count("save") == 1
     assert phases.count("trace") >= 3
 
     # Parameters and slots: the last word on each variable sums to the model's own sums.
-    by_name = {tag.name: tag for tag in told.tags}
-    of_model = [t for t in by_name.values() if t.category == "parameter" and t.layer in model["layers"]]
+    by_name = {tag.name: tag for tag in recorded.tags}
+    of_model = [t for t in by_name.values() if t.category in ("parameter", "buffer") and t.layer in model["layers"] and "seed" not in t.name]
     assert sum(t.bytes for t in of_model) == model["parameters"]
+    assert {t.name for t in of_model if t.category == "parameter"} == set(model["trainable"])
     assert sum(t.bytes for t in by_name.values() if t.category == "optimizer_state") == model["slots"]
-    # Each told address is a live block at that moment that holds the variable.
-    assert_tags_hit_live_blocks(told)
+    # Each tagged address is a live block at that moment that holds the variable.
+    assert_tags_hit_live_blocks(recorded)
 
     # Layers and lines, forward and backward.
-    ops = told.op_sources
+    ops = recorded.op_sources
     forward = [s for op, s in ops.items() if s.layer and not op.startswith("gradient_tape")]
     assert {s.layer for s in forward} >= set(model["layers"])
     conv, dense = model["layers"][0], model["layers"][3]
@@ -77,14 +78,14 @@ def test_keras_fit(run_python, each_python):
     backward = {s.layer for op, s in ops.items() if op.startswith("gradient_tape/sequential")}
     assert backward >= {conv, dense, model["layers"][4]}
     # Which op makes which gradient: each trainable variable has one.
-    gradients = {value for key, value in told.settings.items() if key.startswith("gradient_op.")}
+    gradients = {op["variable"] for op in recorded.reports_of("variable_op") if op["role"] == 1}
     assert gradients == set(model["trainable"])
-    assert told.settings["tensorflow.version"] and told.settings["keras.version"].startswith("3.")
+    assert recorded.settings["tensorflow.version"] and recorded.settings["keras.version"].startswith("3.")
 
 
-def assert_tags_hit_live_blocks(told):
+def assert_tags_hit_live_blocks(recorded):
     live, missed = {}, []
-    for record in told:
+    for record in recorded:
         kind = type(record).__name__
         if kind == "Alloc":
             live[record.address] = record
@@ -95,7 +96,7 @@ def assert_tags_hit_live_blocks(told):
             block = live.get(record.address)
             if block is None or block.requested != record.bytes:
                 missed.append(record)
-    assert told.tags and not missed, missed
+    assert recorded.tags and not missed, missed
 
 
 SUBCLASSED = """
@@ -141,39 +142,42 @@ print(json.dumps({"block": net.block.name, "head": net.head.name, "first": net.b
 
 def test_custom_loop_in_a_function(run_python, each_python):
     finished = run_python(each_python, SUBCLASSED.replace("EAGER", "train = tf.function(train)"), record=True)
-    told, names = finished.told, finished.answer
+    recorded, names = finished.recorded, finished.answer
     assert "Traceback" not in finished.stderr
-    assert len(spans(told.marks_of("step"))) == 4                   # the first call is known to train only when it ended:
-    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@1"]
+    assert len(spans(recorded.marks_of("step"))) == 4                   # the first call is known to train only when it ended:
+    assert [m.detail for m in recorded.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@1"]
     first, second = f"{names['block']}/{names['first']}", f"{names['block']}/{names['second']}"
-    lines = {(s.layer, s.line) for op, s in told.op_sources.items() if "gradient_tape" not in op and s.layer and s.line < 31}
+    lines = {(s.layer, s.line) for op, s in recorded.op_sources.items() if "gradient_tape" not in op and s.layer and s.line < 31}
     assert lines == {(first, 13), (second, 14), (names["block"], 13), (names["block"], 14), (names["head"], 23),
                      ("(loss and metrics)", 30)}
-    backward = {(s.layer, s.line) for op, s in told.op_sources.items() if op.startswith("gradient_tape/net")}
+    backward = {(s.layer, s.line) for op, s in recorded.op_sources.items() if op.startswith("gradient_tape/net")}
     assert {(first, 31), (second, 31), (names["head"], 31)} <= backward
-    slots = {t.layer for t in told.tags if t.category == "optimizer_state"}
+    slots = {t.layer for t in recorded.tags if t.category == "optimizer_state"}
     assert {first, second, names["head"]} <= slots
-    assert_tags_hit_live_blocks(told)
+    assert_tags_hit_live_blocks(recorded)
 
 
 def test_custom_loop_in_eager_mode(run_python, python):
     finished = run_python(python, SUBCLASSED.replace("EAGER", ""), record=True)
-    told, names = finished.told, finished.answer
+    recorded, names = finished.recorded, finished.answer
     assert "Traceback" not in finished.stderr
-    assert [m.number for m in told.marks_of("step")] == [1, 2, 3, 4, 5]
-    phases = [name for name, _ in spans(told.marks_of("phase"))]
+    assert [m.number for m in recorded.marks_of("step")] == [1, 2, 3, 4, 5]
+    phases = [name for name, _ in spans(recorded.marks_of("phase"))]
     assert phases.count("backward") == phases.count("optimizer") == 5
     first = f"{names['block']}/{names['first']}"
     # Forward, backward and update of the layer, in each step.
-    assert sum(m.edge == "begin" and m.name == first for m in told.marks_of("layer")) >= 15
-    spans([m for m in told.marks_of("layer")])
-    tapes = told.marks_of("tape")
+    assert sum(m.edge == "begin" and m.name == first for m in recorded.marks_of("layer")) >= 15
+    spans([m for m in recorded.marks_of("layer")])
+    tapes = recorded.marks_of("tape")
     assert [m.edge for m in tapes].count("begin") == 5 and all(m.detail.endswith("script.py:29") for m in tapes if m.edge == "begin")
 
 
-def test_a_batch_whose_callback_raises_is_told(monkeypatch):
+def test_a_batch_whose_callback_raises_is_reported(monkeypatch, inject):
     """And with steps_per_execution the last execution of an epoch tells only the batches that there are."""
+    from vramscope import _recorder
     from vramscope._hooks import emit, keras, training
+
+    monkeypatch.setattr(_recorder, "_loaded", _recorder.Recorder(ctypes.PyDLL(str(inject))))
 
     class Callbacks:
         params = {"steps": 11}
@@ -229,14 +233,14 @@ for _ in range(5):
 """
 
 
-def test_after_a_fit_that_failed_a_custom_loop_is_told(run_python, each_python):
-    told = run_python(each_python, FAILED, record=True).told
-    assert [m.edge for m in told.marks_of("step") if m.name == "train"].count("begin") == 3 + 4     # of fit; the loop's calls but the first
+def test_after_a_fit_that_failed_a_custom_loop_is_recorded(run_python, each_python):
+    recorded = run_python(each_python, FAILED, record=True).recorded
+    assert [m.edge for m in recorded.marks_of("step") if m.name == "train"].count("begin") == 3 + 4     # of fit; the loop's calls but the first
     for kind in ("phase", "epoch", "batch", "step"):
-        spans(told.marks_of(kind))                                                                  # each begin has its end
-    phases = [(m.name, m.edge) for m in told.marks_of("phase") if m.name != "trace"]
+        spans(recorded.marks_of(kind))                                                                  # each begin has its end
+    phases = [(m.name, m.edge) for m in recorded.marks_of("phase") if m.name != "trace"]
     assert phases == [("train", "begin"), ("train", "end"), ("evaluate", "begin"), ("evaluate", "end")]
-    assert [m.detail for m in told.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@2"]
+    assert [m.detail for m in recorded.marks_of("function") if m.name == "train" and m.edge == "end"] == ["step@2"]
 
 
 FAULTS = """
@@ -268,17 +272,14 @@ for _ in range(5):
 
 
 def test_causes_that_allocations_cannot_tell(run_python, each_python):
-    told = run_python(each_python, FAULTS, record=True).told
-    facts = {}
-    for key, value in told.settings.items():
-        if key.startswith("fact."):
-            facts.setdefault(key.split(".")[1], []).append(json.loads(value))
-    constant, = facts["baked_constant"]
-    assert constant["bytes"] == 4 * 1024 * 1024 and constant["line"] == 10
-    retrace, = facts["retrace"]
-    assert retrace["line"] == 12 and retrace["traces"] == 10 and "Literal" in retrace["reason"]
-    assert len(told.marks_of("retrace")) == 11
-    tape, = facts["persistent_tape"]
+    recorded = run_python(each_python, FAULTS, record=True).recorded
+    constant, = recorded.reports_of("baked_constant")
+    assert constant["bytes"] == 4 * 1024 * 1024 and constant["line"] == 10 and constant["dtype"] == "float32"
+    retraces = recorded.reports_of("retrace")
+    assert [retrace["traces"] for retrace in retraces] == [3, 5, 10]
+    assert retraces[-1]["line"] == 12 and "Literal" in retraces[-1]["reason"]
+    assert len(recorded.marks_of("retrace")) == 11
+    tape, = recorded.reports_of("persistent_tape")
     assert tape["line"] == 23
 
 
@@ -295,7 +296,7 @@ print(json.dumps({"parameters": model.count_params() * 4}))
 
 def test_parameters_are_told_without_a_training(run_python, each_python):
     finished = run_python(each_python, ONLY_PREDICT, record=True)
-    newest = {tag.name: tag for tag in finished.told.tags}
+    newest = {tag.name: tag for tag in finished.recorded.tags}
     assert sum(tag.bytes for tag in newest.values() if tag.category == "parameter") == finished.answer["parameters"]
 
 
@@ -317,6 +318,32 @@ print(json.dumps({}))
 
 
 def test_constants_of_a_gradient_are_not_the_users(run_python, each_python):
-    told = run_python(each_python, GRADIENT_OF_A_LOOP, record=True).told
-    constants = [json.loads(value) for key, value in told.settings.items() if key.startswith("fact.baked_constant.")]
+    recorded = run_python(each_python, GRADIENT_OF_A_LOOP, record=True).recorded
+    constants = recorded.reports_of("baked_constant")
     assert [(constant["line"], constant["bytes"]) for constant in constants] == [(9, 600 * 600 * 4)]
+
+
+REPORTS = """
+import json
+from vramscope import _recorder
+from vramscope._hooks import emit
+from vramscope._schema import REPORTS
+
+recorder = _recorder.active()
+emit.report("retrace", function="überholt", reason="n: 1 -> 2", file="/data/Größe.py", line=17, traces=2 ** 63)
+kind, texts, numbers = REPORTS["retrace"]
+for wrong in ([b"f"] * (len(texts) - 1), [b"f"] * (len(texts) + 1), []):
+    recorder.report_event(kind, wrong, [1] * len(numbers))
+recorder.report_event(kind, [b"f"] * len(texts), [1])
+for wrong in (0, 3, -1, 255, 65536 + kind, -(2 ** 31)):        # no such event, or one that is not reported
+    recorder.report_event(wrong, [], [])
+    recorder.report_event(wrong, [b"f"] * len(texts), [1] * len(numbers))
+recorder.report(kind, None, len(texts), None, len(numbers))
+print(json.dumps({}))
+"""
+
+
+def test_a_report_that_is_not_as_described_is_left_out(run_python, python):
+    recorded = run_python(python, REPORTS, record=True).recorded
+    assert [(report.event, report.fields) for report in recorded.reports] == [
+        ("retrace", {"function": "überholt", "reason": "n: 1 -> 2", "file": "/data/Größe.py", "line": 17, "traces": 2 ** 63})]

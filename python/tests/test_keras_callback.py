@@ -5,6 +5,7 @@ import json
 import numpy as np
 import keras, tensorflow as tf
 import vramscope.keras as vk
+from quiet_data import quiet
 
 class Theirs(keras.callbacks.Callback):
     rows = []
@@ -22,14 +23,6 @@ def build(width):
     model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(width, activation="relu"), keras.layers.Dense(4)])
     model.compile("adam", "mse")
     return model
-
-def quiet(x, y, batch):
-    # A pipeline without threads of its own: nothing is allocated between two reads.
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.experimental_optimization.inject_prefetch = False
-    options.threading.max_intra_op_parallelism = 1
-    return tf.data.Dataset.from_tensor_slices((x, y)).batch(batch).with_options(options)
 
 x, y = np.zeros((32 * 60, 32), "float32"), np.zeros((32 * 60, 4), "float32")
 ours, theirs = vk.MemoryCallback(target_batches="all"), Theirs()
@@ -61,7 +54,7 @@ print(json.dumps({
 """
 
 
-def test_history_equals_tensorflow_at_every_batch(run_python, each_python, tmp_path):
+def test_history_equals_tensorflow_at_every_batch(run_python, each_python, quiet_data, tmp_path):
     answer = run_python(each_python, FIT).answer
     assert answer["rows"] == 2 * (2 + 2 * 60) and answer["same"]
     for epochs in answer["resets"].values():

@@ -19,7 +19,9 @@ CELLS = [
     "%reload_ext vramscope",
     "%%vramscope -o out --device CPU:0\n"
     "history = model.fit(x, y, epochs=3, verbose=0)\n"
-    "import time; time.sleep(1.2)",
+    "import gc, time, vramscope.notebook\n"
+    "chart, = [o for o in gc.get_objects() if isinstance(o, vramscope.notebook.live) and o._thread.is_alive()]\n"
+    "while len(chart._points) < 2: time.sleep(0.01)",
     "print(vramscope_trace.path.name, len([e for e in vramscope_trace.events() if e['event'] == 'alloc']) > 100, len(history.epoch))",
     "%%vramscope -o out --no-chart\n"
     "kept = tf.random.normal([512, 512])\n"
@@ -44,7 +46,7 @@ def test_magic_and_live_chart(tmp_path, build, vramscope, inject, monkeypatch):
                         "PYTHONPATH": str(PACKAGE), "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTER_RUNTIME_DIR": str(tmp_path / "jupyter")}.items():
         monkeypatch.setenv(name, value)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3", allow_errors=True,
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", allow_errors=True,
                             resources={"metadata": {"path": str(tmp_path)}}).execute()
     nothing, cells = notebook.cells[1], notebook.cells[2:]
 

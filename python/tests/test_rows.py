@@ -7,7 +7,7 @@ import tensorflow as tf
 from vramscope._rows import MemoryRows
 
 rows = MemoryRows("CPU:0", target_batches=[1, 3], reset=sys.argv[1])
-told = []                               # phase, batch, the most that TensorFlow had while that ran
+readings = []                               # phase, batch, the most that TensorFlow had while that ran
 running = []
 
 def span(phase, batch, inside):
@@ -15,7 +15,7 @@ def span(phase, batch, inside):
     running.append(0)
     inside()
     rows.read(phase, 1, batch, "end")
-    told.append((phase, batch, running.pop()))
+    readings.append((phase, batch, running.pop()))
 
 def use(mib):
     kept = tf.zeros([mib, 1 << 18])
@@ -31,10 +31,10 @@ try:
     span("train", None, lambda: 1 / 0)  # a training that failed
 except ZeroDivisionError:
     pass
-rows.rows.clear(), told.clear(), running.clear()
+rows.rows.clear(), readings.clear(), running.clear()
 span("train", None, epoch)
 print(json.dumps([[(row.phase, row.batch, row.peak) for row in rows.rows if row.at == "end"],
-                  [one for one in told if one[1] in (1, 3, None)]]))
+                  [one for one in readings if one[1] in (1, 3, None)]]))
 """
 
 

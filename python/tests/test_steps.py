@@ -71,4 +71,4 @@ def test_every_loop_has_its_twenty_iterations(record_python, python, vramscope, 
     folder, _ = record_python(python, LOOPS + loop)
     printed = subprocess.run([str(vramscope), "steps", str(folder), "--json"], capture_output=True, text=True, check=True).stdout
     answer = json.loads(printed)["steps"]
-    assert len(answer["steps"]) == 20 and answer["source"] == "told", answer["sentence"]
+    assert len(answer["steps"]) == 20 and answer["source"] == "reported", answer["sentence"]

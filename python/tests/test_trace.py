@@ -1,5 +1,6 @@
 """vramscope.open: the verbs' answers and Arrow tables, read by pyarrow."""
 import gc
+import subprocess
 
 import pyarrow
 import pytest
@@ -25,7 +26,6 @@ def test_arrow_table_is_read_by_pyarrow():
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory, build, python, vramscope, inject):
     import os
-    import subprocess
     folder = tmp_path_factory.mktemp("recorded")
     script = folder / "script.py"
     script.write_text("import numpy as np, keras\n"
@@ -34,7 +34,7 @@ def recorded(tmp_path_factory, build, python, vramscope, inject):
                       "model.fit(np.zeros((320, 64), 'float32'), np.zeros((320, 8), 'float32'), epochs=2, verbose=0)\n")
     environment = {**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     subprocess.run([str(vramscope), "run", "-q", "-o", str(folder / "run"), "--", str(python), str(script)], check=True, env=environment,
-                   capture_output=True, timeout=200)
+                   capture_output=True, timeout=600)
     trace, = (folder / "run").glob("*.vram")
     return trace
 
@@ -49,9 +49,18 @@ def test_verbs_and_tables(recorded, monkeypatch, build):
     assert "wide" in str(trace.layers()) and trace.text("summary").strip()
 
 
+def test_a_name_is_not_an_option(tmp_path, monkeypatch, build):
+    subprocess.run([build / "tracegen", "clean", tmp_path / "--help.vram"], check=True, capture_output=True)
+    monkeypatch.setenv("VRAMSCOPE_BUILD", str(build))
+    monkeypatch.chdir(tmp_path)
+    trace = package.open("--help.vram")
+    assert trace.peak()["total"] > 0 and trace.text("summary").strip()
+    assert next(iter(trace.events()))["event"]
+
+
 def test_errors_are_clear(tmp_path, monkeypatch, build):
     monkeypatch.setenv("VRAMSCOPE_BUILD", str(build))
-    with pytest.raises(FileNotFoundError, match="no such trace"):
+    with pytest.raises(FileNotFoundError, match="none.vram: no such file or folder"):
         package.open(tmp_path / "none.vram")
     (tmp_path / "bad.vram").write_bytes(b"not a trace")
     with pytest.raises(ValueError, match="bad.vram"):

@@ -1,4 +1,5 @@
 """Wrong use gets an exception that names the argument, whether or not anything is recorded, and leaves nothing half-started."""
+import subprocess
 import sys
 import types
 
@@ -15,7 +16,7 @@ def test_who_holds_is_asked_about_tensors(thing):
 
 
 def test_who_holds_takes_addresses_and_objects():
-    with pytest.raises(ValueError, match="more than 0"):
+    with pytest.raises(ValueError, match="greater than 0"):
         holders.who_holds(-1)
     assert str(holders.who_holds(3)) == "no Python object holds it"
     kept = [types.SimpleNamespace()]
@@ -32,8 +33,17 @@ def test_start_and_record_name_the_argument(arguments, kind, name):
         with pytest.raises(kind, match=f"^{name}="):
             begin(**arguments)
     assert attach._collector is None
-    with pytest.raises(RuntimeError, match="not on"):
+    with pytest.raises(RuntimeError, match="not recording"):
         attach.stop()
+
+
+def test_start_and_the_program_accept_the_same(build):
+    """start() checks its arguments before a process is started, so the limits exist on both sides."""
+    def refused(*words):
+        return subprocess.run([build / "vramscope", "run", *words, "--", "true"], capture_output=True, text=True).stderr
+
+    assert f"from 0 to {attach._MOST_HZ}\n" in refused("--sample-hz", str(attach._MOST_HZ + 1))
+    assert f"expected {', '.join(attach._STACKS)};" in refused("--stacks", "all")
 
 
 @pytest.mark.parametrize("call,kind,said", [
@@ -43,7 +53,7 @@ def test_start_and_record_name_the_argument(arguments, kind, name):
     (lambda: vramscope.tag(True, "a"), TypeError, "bool has no address"), (lambda: vramscope.tag(4096, "a", bytes="x"), TypeError, "bytes='x'"),
     (lambda: vramscope.tag(4096, "a", category=[]), ValueError, "unknown category"), (lambda: vramscope.reset_peak(None), ValueError, "unknown device"),
     (lambda: notebook.live("toaster"), ValueError, "unknown device"), (lambda: notebook.live(every=0), ValueError, "every=0"),
-    (lambda: trace.open("/nowhere/at/all"), FileNotFoundError, "no such trace")])
+    (lambda: trace.open("/nowhere/at/all"), FileNotFoundError, "no such file")])
 def test_every_function_says_what_is_wrong(call, kind, said):
     with pytest.raises(kind, match=said):
         call()

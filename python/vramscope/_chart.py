@@ -1,4 +1,4 @@
-"""Two small charts as SVG, for where matplotlib is not installed and for the live view in a notebook."""
+"""Two small charts: with matplotlib if it is installed, else as SVG; the live view in a notebook is always SVG."""
 from __future__ import annotations
 
 import os
@@ -6,14 +6,17 @@ from html import escape
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _units
+from ._writing import write_text
 
 Path = Union[str, "os.PathLike[str]"]
+Point = Optional[Tuple[float, float]]       # x, bytes; None: a gap in the line
+Ticks = Sequence[Tuple[float, str]]         # x, label
 _COLORS = ("#3b6fd4", "#d9822b", "#2a9d6f", "#c0455a", "#7d5bbe", "#5f6b7a")
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 260, 78, 34, 30
 
 
 def _ceiling(value: float) -> float:
-    """A round number of bytes at or above the value, such that a quarter of it is round too."""
+    """The smallest round number of bytes at or above the value whose quarter is round too."""
     step = 1.0
     while step * 4 < value:
         step *= 2
@@ -45,17 +48,46 @@ class _Canvas:
                 f'font-family="system-ui, sans-serif" fill="currentColor">{"".join(self.parts)}</svg>')
 
 
-def lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str) -> str:
-    """series: name -> points (x, bytes)."""
-    points = [point for one in series.values() for point in one]
+def _fitting(ticks: Ticks) -> Ticks:
+    """As many of the labels as fit side by side, evenly chosen, the last one always."""
+    room = max(1, int((_WIDTH - 8 - _LEFT) / (7 * max((len(label) for _, label in ticks), default=1) + 12)))
+    every = -(-len(ticks) // room) if ticks else 1
+    return list(ticks)[::-1][::every][::-1]
+
+
+def _segments(points: Sequence[Point]) -> List[List[Tuple[float, float]]]:
+    """The points between two gaps."""
+    out: List[List[Tuple[float, float]]] = [[]]
+    for point in points:
+        if point is None:
+            out.append([])
+        else:
+            out[-1].append(point)
+    return [segment for segment in out if segment]
+
+
+_MOST_DOTS = 60
+
+
+def lines(title: str, series: Mapping[str, Sequence[Point]], x_name: str, ticks: Ticks = ()) -> str:
+    """series: name -> points. Without ticks the x axis shows its last value."""
+    points = [point for one in series.values() for point in one if point is not None]
     canvas = _Canvas(title, max((y for _, y in points), default=0))
     low = min((x for x, _ in points), default=0.0)
     span = max((x for x, _ in points), default=1.0) - low or 1.0
     place = lambda x: _LEFT + (_WIDTH - 8 - _LEFT) * (x - low) / span  # noqa: E731
     for index, one in enumerate(series.values()):
-        path = " ".join(f"{place(x):.1f},{canvas.y(y):.1f}" for x, y in one)
-        canvas.parts.append(f'<polyline points="{path}" fill="none" stroke="{_COLORS[index % len(_COLORS)]}" stroke-width="1.8"/>')
-    canvas.parts.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 20}" text-anchor="end" font-size="11">{escape(x_name)} {low + span:.4g}</text>')
+        color = _COLORS[index % len(_COLORS)]
+        for segment in _segments(one):
+            path = " ".join(f"{place(x):.1f},{canvas.y(y):.1f}" for x, y in segment)
+            canvas.parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.8"/>')
+            if ticks and len(segment) <= _MOST_DOTS:
+                canvas.parts += [f'<circle cx="{place(x):.1f}" cy="{canvas.y(y):.1f}" r="2.4" fill="{color}"/>' for x, y in segment]
+    for x, label in _fitting(ticks):
+        anchor = "start" if place(x) < _LEFT + 40 else "end" if place(x) > _WIDTH - 60 else "middle"
+        canvas.parts.append(f'<text x="{place(x):.1f}" y="{_HEIGHT - 20}" text-anchor="{anchor}" font-size="11">{escape(label)}</text>')
+    if not ticks:
+        canvas.parts.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 20}" text-anchor="end" font-size="11">{escape(x_name)} {low + span:.4g}</text>')
     canvas.legend(list(series))
     return canvas.svg()
 
@@ -96,22 +128,26 @@ def _finish(figure: Any, path: Optional[Path]) -> Any:
 def _only_svg(svg: str, path: Optional[Path]) -> str:
     if path is not None:
         if not os.fspath(path).endswith(".svg"):
-            raise ValueError(f"{path}: without matplotlib only .svg can be written; install matplotlib, or end the name in .svg")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(svg)
+            raise ValueError(f"{path}: only .svg is supported without matplotlib; install matplotlib, or use a name that ends in .svg")
+        write_text(path, svg)
     return svg
 
 
-def draw_lines(title: str, series: Mapping[str, Sequence[Tuple[float, float]]], x_name: str, path: Optional[Path]) -> Any:
-    """A matplotlib figure where that is installed, else SVG text."""
+def draw_lines(title: str, series: Mapping[str, Sequence[Point]], x_name: str, path: Optional[Path], ticks: Ticks = ()) -> Any:
+    """A matplotlib figure if it is installed, else SVG text."""
     figure_type = _pyplot()
     if figure_type is None:
-        return _only_svg(lines(title, series, x_name), path)
+        return _only_svg(lines(title, series, x_name, ticks), path)
     figure = figure_type(figsize=(7, 3.2), layout="constrained")
     axes = figure.subplots()
-    for name, points in series.items():
-        axes.plot([x for x, _ in points], [y / (1 << 20) for _, y in points], label=name)
+    for index, (name, points) in enumerate(series.items()):
+        for place, segment in enumerate(_segments(points)):
+            axes.plot([x for x, _ in segment], [y / (1 << 20) for _, y in segment], label=name if place == 0 else None,
+                      color=_COLORS[index % len(_COLORS)], marker="o" if ticks and len(segment) <= _MOST_DOTS else None, markersize=3)
     axes.set(title=title, xlabel=x_name, ylabel="MiB", ylim=(0, None))
+    if ticks:
+        shown = _fitting(ticks)
+        axes.set_xticks([x for x, _ in shown], [label for _, label in shown])
     axes.legend()
     return _finish(figure, path)
 

@@ -1,4 +1,4 @@
-"""The `vramscope` command of an installed wheel: becomes the native program."""
+"""The `vramscope` command of an installed wheel: runs the native program in its place."""
 from __future__ import annotations
 
 import os
@@ -10,5 +10,5 @@ from vramscope import _files
 def main() -> None:
     program = _files.find(_files.PROGRAM)
     if program is None:
-        sys.exit("vramscope: the program is missing from this installation; install the wheel again")
+        sys.exit("vramscope: the program is missing from this installation; reinstall the wheel")
     os.execv(program, [str(program), *sys.argv[1:]])

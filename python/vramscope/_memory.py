@@ -1,23 +1,26 @@
-"""`vramscope.memory_info`: one device's memory as numbers, cheap enough for every step of a training loop.
+"""`vramscope.memory_info`: the memory of a device, or of all, as numbers, cheap enough for every step of a training loop.
 
-The counters come from whoever keeps them: the recorder while it records, else the framework's own allocator. Nothing waits
-for the device. What the card and the host say is sampled only on request; the age of the sample is part of the answer.
+The counters come from the recorder while it records, else from the framework's own allocator. Nothing waits for the
+device. Card and host memory are sampled only on request; the age of the sample is part of the result.
 """
 from __future__ import annotations
 
 import ctypes
 import os
-import re
 import struct
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from importlib import import_module
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union, overload
 
-from . import _nvml, _recorder
+from . import _nvml, _recorder, _units
+from ._devices import Device, name_of, not_found, parse_device
+from ._hooks import importing
+from ._table import text_table
 
 
 class MemoryInfo(NamedTuple):
-    """All in bytes. None: nobody tells."""
+    """All sizes in bytes. None: unknown."""
 
     device: str
     current: int                        # handed out to tensors
@@ -26,7 +29,7 @@ class MemoryInfo(NamedTuple):
     pool: Optional[int]                 # what the allocator has taken
     cached: Optional[int]               # pool - current: held, but in no tensor
     largest_free_block: Optional[int]
-    source: str                         # who counted: "recorder", "tensorflow", "torch"
+    source: str                         # where the counters come from: "recorder", "tensorflow", "torch"
     device_name: Optional[str]
     device_used: Optional[int]          # the card, all processes
     device_free: Optional[int]
@@ -36,14 +39,20 @@ class MemoryInfo(NamedTuple):
     sample_age: Optional[float]         # seconds since the six fields above were read; fresh=True reads them now
 
 
-HOST_POOL_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"      # TensorFlow then keeps a pool on the host, of the same kind as on a GPU
+class MemoryInfos(List[MemoryInfo]):
+    """Of several devices; prints as a table."""
+
+    def __str__(self) -> str:
+        return text_table(["device", "current", "peak", "limit", "pool"],
+                          [[one.device, *(_units.size(value) for value in (one.current, one.peak, one.limit, one.pool))] for one in self])
+
 
 UNKNOWN = (1 << 64) - 1
 
 
 class Reader(NamedTuple):
-    """`call(first, second)` writes five numbers into `buffer`: current, peak, limit, pool (0: not known), largest free block (UNKNOWN).
-    Anything but 0: it counts no more, ask the others. In parts, because a function around them would cost a tenth of a read."""
+    """`call(first, second)` writes five numbers into `buffer`: current, peak, limit, pool (0: unknown), largest free block (UNKNOWN).
+    A result other than 0 means that this source no longer counts. Kept as parts, because a function around them would add 10 % to each read."""
 
     call: Callable[[Any, Any], int]
     first: Any
@@ -52,40 +61,29 @@ class Reader(NamedTuple):
 
 
 class Source:
-    """Somebody who keeps counters."""
+    """A source of counters."""
 
     name = ""
 
-    def reader(self, device: "Device") -> Optional[Reader]:
-        """None when it does not know the device."""
+    def devices(self) -> List[Device]:
+        """The devices that it may have counters for."""
+        return []
+
+    def reader(self, device: Device) -> Optional[Reader]:
+        """None if the source does not know the device."""
         raise NotImplementedError
 
-    def reset(self, device: "Device") -> bool:
-        """Peak = current; False if that cannot be done."""
+    def reset(self, device: Device) -> bool:
+        """Sets the peak to the current value; False if that is not possible."""
         raise NotImplementedError
 
-    def has(self, device: "Device") -> bool:
-        """Whether there is such a device at all."""
+    def has(self, device: Device) -> bool:
+        """Whether the device exists."""
         return device.index == 0
 
-
-class Device(NamedTuple):
-    kind: str       # "GPU" or "CPU"
-    index: int
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.index}"
-
-
-_NAME = re.compile(r"^(?:/job:\w+/replica:\d+/task:\d+/)?/?(?:device:)?(gpu|cuda|cpu)(?::(\d+))?$", re.IGNORECASE)
-
-
-def parse_device(name: object) -> Device:
-    """'GPU:0', 'cuda:1', '/job:localhost/replica:0/task:0/device:GPU:0', 'CPU', what prints as one of these; ValueError for anything else."""
-    match = _NAME.match(str(name))
-    if match is None:
-        raise ValueError(f"unknown device '{name}': write for example 'GPU:0' or 'CPU:0'")
-    return Device("CPU" if match.group(1).lower() == "cpu" else "GPU", int(match.group(2) or 0))
+    def largest_free_source(self, device: Device) -> Tuple[int, int]:
+        """A C function that returns the largest free block, and its argument; zeros if there is none."""
+        return 0, 0
 
 
 class _RecorderSource(Source):
@@ -94,6 +92,12 @@ class _RecorderSource(Source):
     name = "recorder"
     _TENSOR_LEVEL, _DEVICE_MEMORY, _HOST_MEMORY = 2, 0, 3
 
+    def devices(self) -> List[Device]:
+        recorder = _recorder.active()
+        pools = [] if recorder is None else [pool for pool in recorder.pool_list() if pool.level == self._TENSOR_LEVEL]
+        return [Device("GPU", pool.device) if pool.memory == self._DEVICE_MEMORY else Device("CPU", 0) for pool in pools
+                if pool.memory in (self._DEVICE_MEMORY, self._HOST_MEMORY)]
+
     def _place(self, recorder: _recorder.Recorder, device: Device) -> Optional[int]:
         if not _exists(device):
             return None
@@ -101,8 +105,8 @@ class _RecorderSource(Source):
         best = None
         for place, pool in enumerate(recorder.pool_list()):
             if (pool.level, pool.device, pool.memory) == (self._TENSOR_LEVEL, ordinal, memory):
-                # Several host pools: the one that TensorFlow's CPU device computes in.
-                if best is None or pool.name == b"bfc_cpu_allocator_for_gpu":
+                # Of several host pools, use the one that the framework's CPU device computes in.
+                if best is None or pool.name in _MAIN_HOST_POOLS:
                     best = place
         return best
 
@@ -111,7 +115,7 @@ class _RecorderSource(Source):
         place = None if recorder is None else self._place(recorder, device)
         if recorder is None or place is None:
             return None
-        largest_free = _who_tells_largest_free(device) if recorder.pool_list()[place].framework == b"tensorflow" else (0, 0)
+        largest_free = _largest_free_source(recorder.pool_list()[place].framework.decode(), device)
         buffer = (ctypes.c_uint64 * 7)(0, 0, 0, 0, UNKNOWN, *largest_free)
         return Reader(recorder.pool_totals, place, ctypes.byref(buffer), buffer)  # type: ignore[attr-defined]
 
@@ -123,42 +127,50 @@ class _RecorderSource(Source):
         return recorder.reset_peak(recorder.pool_list()[place].name) == 0  # type: ignore[attr-defined]
 
 
-def _tensorflow_source() -> Optional[Source]:
-    if "tensorflow" not in sys.modules:
-        return None
-    from ._tensorflow import stats
-    return stats.SOURCE
+_COUNTING = [framework for framework in importing.FRAMEWORKS if "COUNTERS" in framework]
+_MAIN_HOST_POOLS = {framework["MAIN_HOST_POOL"] for framework in _COUNTING if "MAIN_HOST_POOL" in framework}
 
 
-def _who_tells_largest_free(device: Device) -> Tuple[int, int]:
-    """TensorFlow's pools know their largest free block; the recorder does not follow it. A C function and its argument, or zeroes."""
+def _is_imported(framework: Dict[str, Any]) -> bool:
+    return framework["MODULE"] in sys.modules
+
+
+def _framework_sources(word: Optional[str] = None) -> List[Source]:
+    """Of all frameworks that are imported, or of the one with this name."""
+    found = []
+    for framework in _COUNTING:
+        if word in (None, framework["WORD"]) and _is_imported(framework):
+            try:
+                found.append(import_module(framework["COUNTERS"]).SOURCE)
+            except ImportError:         # the framework is still being imported
+                pass
+    return found
+
+
+def _largest_free_source(word: str, device: Device) -> Tuple[int, int]:
+    """A framework may know the largest free block of its pool, the recorder does not. Returns a C function and its argument, or zeros."""
     try:
-        from ._tensorflow import stats
-        return stats.SOURCE.who_tells_largest_free(device)
+        for source in _framework_sources(word):
+            return source.largest_free_source(device)
     except Exception:  # noqa: BLE001 (the other numbers do not depend on it)
-        return 0, 0
+        pass
+    return 0, 0
 
 
 def _exists(device: Device) -> bool:
-    """A second CPU is one of TensorFlow's logical devices, which all share one allocator: the pools do not tell."""
+    """A second CPU is a framework's logical device. All of them share one allocator, so the pools do not reveal it."""
     if device.kind != "CPU" or device.index == 0:
         return True
-    source = _tensorflow_source()
-    return source is not None and source.has(device)
-
-
-def _torch_source() -> Optional[Source]:
-    if "torch" not in sys.modules:
-        return None
-    try:
-        from ._torch import stats
-    except ImportError:
-        return None
-    return stats.SOURCE
+    return any(source.has(device) for source in _framework_sources())
 
 
 _recorder_source = _RecorderSource()
-_SOURCES: List[Callable[[], Optional[Source]]] = [lambda: _recorder_source, _tensorflow_source, _torch_source]
+
+
+def _sources() -> List[Source]:
+    return [_recorder_source, *_framework_sources()]
+
+
 # When it was taken; the card's name, used, free, total, other processes; the host's resident set.
 _Sample = Tuple[float, Optional[str], Optional[int], Optional[int], Optional[int], Optional[int], Optional[int]]
 _samples: Dict[Device, List[_Sample]] = {}          # the last one of each device
@@ -179,17 +191,16 @@ def _sample(device: Device) -> _Sample:
 
 
 def _find_reader(device: Device) -> Tuple[Reader, str]:
-    for get in _SOURCES:
-        source = get()
-        reader = None if source is None else source.reader(device)
-        if source is not None and reader is not None:
+    for source in _sources():
+        reader = source.reader(device)
+        if reader is not None:
             return reader, source.name
     raise ValueError(_why_not(device))
 
 
 _new, _now, _unpack = tuple.__new__, time.monotonic, struct.Struct("<5Q").unpack_from
 _Bound = Tuple[Callable[[Any, Any], int], Any, Any, Any, str, str, List[_Sample]]
-# By the name that the caller uses, so that a call in a training loop is one look-up, one C call and one tuple.
+# Keyed by the name that the caller uses, so that a call in a training loop is one lookup, one C call and one tuple.
 _bound: Dict[object, _Bound] = {}
 
 
@@ -198,14 +209,14 @@ def _bind(device: object) -> _Bound:
     reader, source = _find_reader(where)
     if where not in _samples:
         _samples[where] = [_sample(where)]
-    bound = (*reader, source, str(device), _samples[where])
+    bound = (*reader, source, name_of(device), _samples[where])
     if isinstance(device, str):
         _bound[device] = bound
     return bound
 
 
 def forget_readers() -> None:
-    """Recording began or ended, or this is another process now: somebody else keeps the counters."""
+    """Called when recording starts or ends, and after a fork: the counters then come from another source."""
     _bound.clear()
 
 
@@ -213,22 +224,52 @@ os.register_at_fork(after_in_child=forget_readers)
 
 
 def _why_not(device: Device) -> str:
-    if not any(name in sys.modules for name in ("tensorflow", "torch")):
-        return f"nobody keeps counters for '{device}': import TensorFlow or PyTorch first, or start recording"
+    if not any(_is_imported(framework) for framework in _COUNTING):
+        names = " or ".join(framework["NAME"] for framework in _COUNTING)
+        return f'no memory counters for "{device}"; import {names} first, or start recording'
     if device.kind == "CPU" and _exists(device):
-        return (f"Allocator stats not available for device '{device}': set {HOST_POOL_VARIABLE}=1 before TensorFlow is "
-                "imported, or record with `vramscope run`")
-    return f"No matching devices found for '{device}'"
+        ways = [f"set {framework['HOST_POOL_VARIABLE']}=1 before {framework['NAME']} is imported" for framework in _COUNTING
+                if "HOST_POOL_VARIABLE" in framework]
+        return f"Allocator stats not available for device '{device}'; {', '.join(ways)}, or record with 'vramscope run'"
+    return not_found(device)
 
 
-def memory_info(device: str = "GPU:0", fresh: bool = False) -> MemoryInfo:
-    """Current, peak, limit, pool and so on of one device, and the last sample of the card and the host.
+def _all_devices() -> List[Device]:
+    """The devices that have counters, GPUs first."""
+    named = {device for source in _sources() for device in source.devices()}
+    found = []
+    for device in sorted(named, key=lambda device: (device.kind != "GPU", device.index)):
+        try:
+            _find_reader(device)
+        except ValueError:
+            continue
+        found.append(device)
+    if not found:
+        raise ValueError(_why_not(Device("CPU", 0)))
+    return found
 
-    Raises ValueError for an unknown device, or when nobody keeps counters for it.
+
+_ALL: Any = object()
+
+
+@overload
+def memory_info(*, fresh: bool = False) -> MemoryInfos: ...
+@overload
+def memory_info(device: str, fresh: bool = False) -> MemoryInfo: ...
+
+
+def memory_info(device: Any = _ALL, fresh: bool = False) -> Union[MemoryInfo, MemoryInfos]:
+    """Returns the memory counters of one device, and the last sample of the card and the host; without a name, of every device that has
+    counters. `fresh=True` takes a new sample.
+
+    device: 'GPU:0', or any other name that the framework has for it, such as an entry of tf.config.list_physical_devices() or its name.
+    Raises ValueError if the device is unknown or has no counters.
     """
     try:
         call, first, second, buffer, source, name, sampled = _bound[device]
     except (KeyError, TypeError):
+        if device is _ALL:
+            return MemoryInfos(memory_info(str(one), fresh) for one in _all_devices())
         call, first, second, buffer, source, name, sampled = _bind(device)
     if call(first, second):
         forget_readers()
@@ -242,20 +283,25 @@ def memory_info(device: str = "GPU:0", fresh: bool = False) -> MemoryInfo:
         source, card, used, free, total, others, rss, _now() - when))
 
 
-def reset_peak(device: str = "GPU:0") -> None:
-    """`peak` starts again from `current`, for everybody who counts: the recorder and the framework go on to agree.
+def reset_peak(device: Any = _ALL) -> None:
+    """Resets `peak` to `current`, in the recorder and in the framework, so that both stay in agreement; without a name, on every device that
+    has counters.
 
     Raises ValueError for a device without statistics.
     """
+    if device is _ALL:
+        for one in _all_devices():
+            reset_peak(str(one))
+        return
     where = parse_device(device)
-    sources = [source for source in (get() for get in _SOURCES) if source is not None and source.reader(where) is not None]
+    sources = [source for source in _sources() if source.reader(where) is not None]
     if not sources:
         raise ValueError(_why_not(where))
     if not all([source.reset(where) for source in sources]):
-        raise ValueError(f"Cannot reset memory stats for device '{device}'")
+        raise ValueError(f"Cannot reset memory stats for device '{name_of(device)}'")
 
 
 def reset_recorder(device: str) -> None:
-    """The framework's peak was reset: the recorder's follows. Quiet where nothing is recorded."""
+    """Resets the recorder's peak after the framework's peak was reset. Does nothing if nothing is recorded."""
     if _recorder.active() is not None:
         _recorder_source.reset(parse_device(device))

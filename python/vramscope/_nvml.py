@@ -1,4 +1,4 @@
-"""What the card says, through NVML, for a device as CUDA numbers it in this process. Nothing here touches a CUDA context."""
+"""Samples the card through NVML, for a device as CUDA numbers it in this process. Nothing here touches a CUDA context."""
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +11,7 @@ class Card(NamedTuple):
     used: int
     free: int
     total: int
-    others: Optional[int]     # bytes of other processes; None where the driver does not tell (containers)
+    others: Optional[int]     # bytes of other processes; None if the driver does not report them (containers)
 
 
 class _Memory(ctypes.Structure):
@@ -43,7 +43,7 @@ def _nvml() -> Optional[ctypes.CDLL]:
 
 
 def _bus_id(ordinal: int) -> Optional[bytes]:
-    """PCI bus id of the device that CUDA calls `ordinal` here: CUDA_VISIBLE_DEVICES and the device order are taken into account."""
+    """PCI bus id of the device that CUDA calls `ordinal` in this process, considering CUDA_VISIBLE_DEVICES and the device order."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -72,7 +72,7 @@ def _others(library: ctypes.CDLL, handle: ctypes.c_void_p) -> Optional[int]:
     mine = os.getpid()
     found = [p for p in processes[:count.value]]
     if any(p.bytes == _UNKNOWN for p in found) or (found and not any(p.pid == mine for p in found)):
-        return None    # another pid namespace: which of them is this process cannot be told
+        return None    # another pid namespace: this process cannot be identified among them
     return sum(p.bytes for p in found if p.pid != mine)
 
 

@@ -1,7 +1,7 @@
-"""ctypes over include/vramscope/recorder.h: what this process can say to the recorder that is loaded into it.
+"""ctypes bindings of include/vramscope/recorder.h: how this process reports to the recorder that is loaded into it.
 
-The recorder is there when the process was started by `vramscope run` (preloaded) or after `vramscope.start()`. Without it every
-call here does nothing, so that instrumented code runs the same everywhere.
+The recorder is loaded if the process was started by `vramscope run` (preloaded) or after `vramscope.start()`. Without it, every
+call does nothing, so that instrumented code runs the same everywhere.
 """
 from __future__ import annotations
 
@@ -13,13 +13,6 @@ from . import _files
 
 Name = Union[str, bytes]
 
-# Kinds, edges and categories as in schema/trace/schema.json.
-PHASE, EPOCH, STEP, BATCH, LAYER, SCOPE, CHECK, FUNCTION, PROCESS, TAPE, RETRACE = range(1, 12)
-INSTANT, BEGIN, END = range(3)
-CATEGORIES = {
-    "unknown": 0, "parameter": 1, "gradient": 2, "optimizer_state": 3, "activation": 4, "input": 5, "temporary": 6,
-    "xla_temporary": 7, "constant": 8, "buffer": 9, "workspace": 10,
-}
 MAX_POOLS = 64
 
 
@@ -39,7 +32,7 @@ def _bytes(text: Optional[Name]) -> Optional[bytes]:
 class Recorder:
     """The recorder library of this process.
 
-    `mark` and friends take bytes and go straight to C, without giving up the interpreter lock: none of them waits, and they are
+    `mark` and similar functions take bytes and call C directly, without releasing the interpreter lock: none of them waits, and they are
     called in training loops.
     """
 
@@ -50,13 +43,18 @@ class Recorder:
             "mark": (None, [ctypes.c_int, ctypes.c_int, text, ctypes.c_int64, text]),
             "tag": (None, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, text, text]),
             "setting": (None, [text, text]),
+            "report": (None, [ctypes.c_int, ctypes.POINTER(text), ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int]),
+            "python_watches": (None, [text]),
             "op_source": (None, [text, text, ctypes.c_int, text, text]),
             "check": (ctypes.c_int, [text]),
             "attach": (ctypes.c_int, [text, ctypes.c_uint64, text, text, ctypes.c_size_t]),
             "detach": (None, []),
             "pools": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int]),
-            "pool_totals": (ctypes.c_int, None),    # given what needs no conversion, in every step
+            "pool_totals": (ctypes.c_int, None),    # called in every step, with arguments that need no conversion
             "reset_peak": (ctypes.c_int, [text]),
+            "jax_compiling": (None, [text, ctypes.c_int, ctypes.POINTER(text), ctypes.POINTER(text), ctypes.POINTER(ctypes.c_uint8),
+                                     ctypes.c_size_t]),
+            "around": (ctypes.py_object, [ctypes.py_object] * 3),
         }
         for name, (result, arguments) in prototypes.items():
             function = getattr(library, "vramscope_" + name, None)
@@ -67,6 +65,10 @@ class Recorder:
 
     def setting_text(self, key: str, value: object) -> None:
         self.setting(_bytes(key), _bytes(str(value)))  # type: ignore[attr-defined]
+
+    def report_event(self, kind: int, texts: List[bytes], numbers: List[int]) -> None:
+        self.report(kind, (ctypes.c_char_p * len(texts))(*texts), len(texts),  # type: ignore[attr-defined]
+                    (ctypes.c_uint64 * len(numbers))(*numbers), len(numbers))
 
     def pool_list(self) -> List[PoolInfo]:
         """Totals of all pools; the objects are overwritten by the next call."""
@@ -79,7 +81,7 @@ _looked_in = -1
 
 
 def loaded() -> Optional[Recorder]:
-    """The recorder if it is in this process already (preloaded, or started late), else None."""
+    """The recorder if it is already loaded into this process (preloaded, or by start()), else None."""
     global _loaded, _looked_in
     if _loaded is None and _looked_in != os.getpid():
         _looked_in = os.getpid()
@@ -90,7 +92,7 @@ def loaded() -> Optional[Recorder]:
 
 
 def load() -> Recorder:
-    """Loads the library if it is not there yet; OSError says where it was looked for."""
+    """Loads the library if necessary; an OSError lists the folders that were searched."""
     global _loaded
     recorder = loaded()
     if recorder is None:
@@ -102,3 +104,8 @@ def active() -> Optional[Recorder]:
     """The recorder while it records, else None."""
     recorder = loaded()
     return recorder if recorder is not None and recorder.recording() else None  # type: ignore[attr-defined]
+
+
+def is_recording() -> bool:
+    """Whether this process is being recorded, by `vramscope run` or after start()."""
+    return active() is not None

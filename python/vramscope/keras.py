@@ -1,21 +1,23 @@
-"""`MemoryCallback`: the memory of each epoch and of chosen batches of a Keras model, as history, table, plot and TensorBoard scalars.
+"""`MemoryCallback`: the memory of each epoch and of selected batches of a Keras model, as history, table, plot, CSV and TensorBoard scalars.
 
     memory = vramscope.keras.MemoryCallback()
     model.fit(x, y, callbacks=[memory])
-    print(memory.table())
+    memory.summary()
     memory.plot("memory.svg")
-    print(vramscope.keras.compare({"small": memory, "large": other}).table())
+
+`compare` measures several models, each by itself.
 """
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Container, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _chart, _units
-from ._memory import memory_info
+from . import _units
+from ._comparison import Comparison
+from ._memory import MemoryInfo, memory_info
 from ._rows import Answers, Row, Spans, check_choices, device_names
-from ._table import text_table
 
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
     import tf_keras as _keras
@@ -27,26 +29,34 @@ _MIB = 1 << 20
 
 
 class MemoryCallback(_keras.callbacks.Callback, Answers):
-    """Reads current and peak at the begin and end of each epoch and of the batches in `target_batches`.
+    """Reads current and peak memory at the start and end of each epoch and of the batches in `target_batches`.
 
-    devices: names as 'GPU:0'; default: those of the model's distribution strategy, else the first GPU, else the CPU.
-    target_batches: numbers from 1 (in each epoch), or "all". With steps_per_execution a batch stands for its whole group.
-    reset: "epoch" or "batch" starts the peak anew at each begin, so that a peak belongs to that epoch, evaluation or batch; None never does.
-    log_dir: TensorBoard scalars, one point an epoch and a chosen batch.
-    metric: shows the peak in the progress bar and keeps it in Keras' own history, in MiB.
+    Epochs and batches are numbered as in Keras' progress bar, from 1. TensorBoard's points are where Keras' own TensorBoard callback
+    has them: epochs from 0, batches counted from 1 since the training began.
+
+    devices: names such as 'GPU:0'; default: those of the model's distribution strategy, else the first GPU, else the CPU.
+    target_batches: numbers from 1 (in each epoch), or "all". With steps_per_execution, a batch stands for its whole group.
+    reset: when the peak is reset (for TensorFlow's own counter too): "run", at the start of fit(), evaluate() or predict(); "epoch", also at the
+        start of each epoch and evaluation; "batch", also at the start of each batch; None, never. Unless it is None, fit() starts with a
+        garbage collection, so that an earlier model does not count.
+    log_dir: folder for TensorBoard scalars, one point per epoch, evaluation and selected batch, with the values of the rows.
+    metric: shows the peak in the progress bar and stores it in Keras' own history, in MiB.
     """
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = None, log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory") -> None:
+                 reset: Optional[str] = "run", log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory") -> None:
         super().__init__()
-        check_choices(target_batches, reset)
+        check_choices(target_batches, reset, ("run", "epoch", "batch", None))
         self.devices: List[str] = device_names(devices)
         self.rows = []
+        self.in_use_before: Dict[str, int] = {}     # device -> bytes in use when the first training began, besides the model's variables
         self._asked = bool(self.devices)
         self._targets, self._reset, self._metric, self._prefix = target_batches, reset, metric, prefix
-        self._log_dir, self._writer, self._points = log_dir, None, 0
+        self._log_dir, self._writer = log_dir, None
         self._epoch: Optional[int] = None
+        self._batches: Dict[str, int] = {}          # phase -> as Keras' TensorBoard callback counts them
         self._first_of_group = 0
+        self._first = True                          # nothing was read in this run
         self._spans = Spans()
 
     # --- Keras calls these ---------------------------------------------------------------------------------------------------
@@ -57,6 +67,15 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
             self.devices = _devices_of(model)
         for device in self.devices:
             memory_info(device)         # an unknown device fails here, not in the middle of the training
+        self._epoch, self._spans, self._first = None, Spans(), True         # a new run, also after one that failed
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        if self._reset is not None:
+            gc.collect()                # so that what is left of an earlier model does not count
+        self._batches["train"] = 0
+        if not self.in_use_before:
+            own = _bytes_of_variables(self.model)
+            self.in_use_before = {device: max(0, memory_info(device).current - own) for device in self.devices}
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch + 1
@@ -77,7 +96,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
 
     def on_test_end(self, logs: Any = None) -> None:
         self._end("evaluate", None, None)
-        if self._epoch is None:
+        if self._epoch is None:         # not within fit()
             self._let_go()
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -106,7 +125,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._let_go()
 
     def _let_go(self) -> None:
-        """Keras gives every callback its model for good; this one is kept for its numbers and must not keep the model's memory."""
+        """Keras stores the model in every callback. This callback may be kept for its numbers and must not keep the model's memory alive."""
         if hasattr(self, "_model"):
             self._model = None
         else:
@@ -119,6 +138,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
 
     def _batch_begin(self, phase: str, batch: int) -> None:
         self._first_of_group = batch + 1
+        self._batches[phase] = self._batches.get(phase, 0) + 1
         if self._targets:
             # Whether a later batch of the group is wanted is known only at its end; so each group begins with a row that may go again.
             self._begin(phase, batch + 1)
@@ -134,64 +154,122 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
             self._show(logs, [memory_info(device).peak for device in self.devices])
 
     def _begin(self, phase: str, batch: Optional[int]) -> None:
-        self._spans.begin(phase, batch, self.devices, self._reset == "batch" or (self._reset == "epoch" and batch is None))
+        anew = self._reset == "batch" or (self._reset == "epoch" and batch is None) or (self._reset == "run" and self._first)
+        self._first = False
+        self._spans.begin(phase, batch, self.devices, anew)
         self._read(phase, batch, "begin", {})
 
     def _end(self, phase: str, batch: Optional[int], logs: Any) -> None:
-        self._read(phase, batch, "end", self._spans.end(phase, batch))
+        infos = self._read(phase, batch, "end", self._spans.end(phase, batch))
         if self._metric and logs is not None:
-            self._show(logs, [row.peak for row in self.rows[-len(self.devices):]])
+            self._show(logs, [info.peak for info in infos])
         if self._log_dir is not None:
-            self._to_tensorboard(phase)
+            self._to_tensorboard(phase, batch, infos)
 
-    def _read(self, phase: str, batch: Optional[int], at: str, before: Mapping[str, int]) -> None:
+    def _read(self, phase: str, batch: Optional[int], at: str, before: Mapping[str, int]) -> List[MemoryInfo]:
+        """The one place where memory is read for the rows and for TensorBoard."""
+        infos = []
         for device in self.devices:
-            info = memory_info(device)
-            self.rows.append(Row(phase, self._epoch, batch, at, device, info.current, max(info.peak, before.get(device, 0))))
+            info = memory_info(device, fresh=self._log_dir is not None and at == "end")
+            infos.append(info._replace(peak=max(info.peak, before.get(device, 0))))
+        self.rows += [Row(phase, self._epoch, batch, at, info.device, info.current, info.peak) for info in infos]
+        return infos
 
     def _show(self, logs: Any, peaks: Sequence[int]) -> None:
         logs["peak_mib"] = max(peaks) / _MIB
 
-    def _to_tensorboard(self, phase: str) -> None:
+    def _to_tensorboard(self, phase: str, batch: Optional[int], infos: Sequence[MemoryInfo]) -> None:
         from . import tensorboard
         if self._writer is None:
             self._writer = tensorboard.Writer(os.path.join(str(self._log_dir), "memory"))
+        axis, step = self._axis(phase, batch)
         scalars: Dict[str, Optional[float]] = {}
-        for device in self.devices:
-            scalars.update(tensorboard.memory_scalars(device, f"{self._prefix}/{phase}", fresh=True))
-        self._writer.add(scalars, self._points)
-        self._points += 1
+        for info in infos:
+            scalars.update(tensorboard.memory_scalars(info, f"{self._prefix}/{axis}"))
+        self._writer.add(scalars, step)
+
+    def _axis(self, phase: str, batch: Optional[int]) -> Tuple[str, int]:
+        """The name of a step axis and the place on it, as Keras' TensorBoard callback has them: each axis counts one thing."""
+        if batch is not None:
+            return f"{phase} batch", self._batches[phase]
+        if self._epoch is not None:
+            return phase, self._epoch - 1
+        optimizer = getattr(self.model, "optimizer", None)
+        return f"{phase} vs iterations", int(optimizer.iterations) if optimizer is not None else 0
 
 
-class Comparison:
-    """Several models side by side."""
-
-    def __init__(self, callbacks: Mapping[str, MemoryCallback]) -> None:
-        if not callbacks:
-            raise ValueError("nothing to compare")
-        if not hasattr(callbacks, "items") or not all(isinstance(callback, Answers) for callback in callbacks.values()):
-            raise TypeError('compare({"a": callback, "b": other}): names and the callbacks that were trained with')
-        self.peaks: Dict[str, Dict[str, Optional[int]]] = {}
-        phases = [phase for phase in ("train", "evaluate", "predict") if any(cb.peak(phase) is not None for cb in callbacks.values())]
-        for name, callback in callbacks.items():
-            self.peaks[name] = {f"{phase} peak": callback.peak(phase) for phase in phases}
-            ends = [row.current for row in callback.rows if row.at == "end"]
-            self.peaks[name]["at the end"] = ends[-1] if ends else None
-
-    def table(self) -> str:
-        names = list(next(iter(self.peaks.values())))
-        return text_table(["model", *names], [[model, *(_units.size(values[n]) for n in names)] for model, values in self.peaks.items()])
-
-    def plot(self, path: Optional[_chart.Path] = None) -> Any:
-        return _chart.draw_bars("Memory by model", self.peaks, path)
-
-    def __str__(self) -> str:
-        return self.table()
+def _bytes_of_variables(model: Any) -> int:
+    """Of the model and its optimizer, without what allocators add."""
+    import tensorflow as tf
+    optimizer = getattr(model, "optimizer", None)
+    slots = getattr(optimizer, "variables", ())
+    variables = {id(one): one for one in [*model.variables, *(slots() if callable(slots) else slots)]}
+    return sum(tf.TensorShape(one.shape).num_elements() * tf.as_dtype(one.dtype).size for one in variables.values())
 
 
-def compare(callbacks: Mapping[str, MemoryCallback]) -> Comparison:
-    """`compare({"a": cb1, "b": cb2})`: a table and a grouped bar plot of the peaks of several models."""
-    return Comparison(callbacks)
+Train = Callable[[MemoryCallback], object]
+_MUCH = 0.02        # of the peak
+
+
+def compare(models: Mapping[str, Union[Train, MemoryCallback]], devices: Union[str, Sequence[str], None] = None) -> Comparison:
+    """The peaks of several models as a table and a grouped bar plot.
+
+        def small(memory):
+            build(16).fit(x, y, callbacks=[memory])
+
+        print(vramscope.keras.compare({"small": small, "large": large}))
+
+    Each function builds one model and trains it with the callback that it is given. Before each of them Keras' session is cleared, garbage is
+    collected and the peak is reset; its figures are those above what TensorFlow still keeps then ("in use before"), so that a model is measured
+    by itself.
+
+    Callbacks that models were trained with already are taken as well: `compare({"a": memory_of_a, "b": memory_of_b})`. A callback resets the
+    peak itself when the training begins, but what is there then, such as another model, counts in its peak; a note below the table says so.
+    """
+    if not models:
+        raise ValueError("compare(): expected at least one name and function")
+    if not hasattr(models, "items") or not all(isinstance(one, Answers) or callable(one) for one in models.values()):
+        raise TypeError('compare(): expected names and functions that train with the callback they are given, as in compare({"a": train_a, "b": train_b})')
+    measured = {name: one if isinstance(one, Answers) else _measure(name, one, devices) for name, one in models.items()}
+    phases = [phase for phase in ("train", "evaluate", "predict") if any(one.peak(phase) is not None for one in measured.values())]
+    by_itself = {name for name, one in models.items() if one is not measured[name]}
+    columns: Dict[str, Dict[str, Optional[int]]] = {}
+    notes = []
+    for name, one in measured.items():
+        before: int = sum(getattr(one, "in_use_before", {}).values())
+        ends = [row.current for row in one.rows if row.at == "end"]
+        figures = {**{f"{phase} peak": one.peak(phase) for phase in phases}, "at the end": ends[-1] if ends else None}
+        if name in by_itself:
+            figures = {column: None if value is None else value - before for column, value in figures.items()}
+        elif before > _MUCH * max(one.peak(phase) or 0 for phase in phases):
+            notes.append(f"{name}: {_units.size(before)} was in use when it began, besides its variables, and is part of its peak.")
+        if one._reset is None:
+            notes.append(f"{name}: its peak was never reset (reset=None) and may be that of what ran before.")
+        columns[name] = {**figures, "in use before": before}
+    if by_itself:
+        notes.insert(0, "Each model was measured by itself: session cleared, garbage collected, peak reset; figures are above what was in use before.")
+    return Comparison("model", columns, notes)
+
+
+def _measure(name: str, train: Train, devices: Union[str, Sequence[str], None]) -> MemoryCallback:
+    memory = MemoryCallback(devices)
+    _keras.backend.clear_session()
+    memory.in_use_before = _collected(memory.devices or _first_device())
+    train(memory)
+    if not memory.rows:
+        raise ValueError(f"compare(): \"{name}\" did not use the callback that it was given; pass it to fit(callbacks=[...])")
+    return memory
+
+
+def _collected(devices: Sequence[str]) -> Dict[str, int]:
+    """Collects garbage until nothing more is freed, and returns what is in use then: objects with finalizers take several collections."""
+    in_use = {device: memory_info(device).current for device in devices}
+    while True:
+        gc.collect()
+        now = {device: memory_info(device).current for device in devices}
+        if sum(now.values()) >= sum(in_use.values()):
+            return now
+        in_use = now
 
 
 def _devices_of(model: Any) -> List[str]:
@@ -203,5 +281,9 @@ def _devices_of(model: Any) -> List[str]:
     names = [name.rsplit("/", 1)[-1].replace("device:", "") for name in workers]
     if len(names) > 1 or any("GPU" in name for name in names):
         return names
-    import tensorflow as tf
-    return ["GPU:0"] if tf.config.list_physical_devices("GPU") else ["CPU:0"]
+    return _first_device()
+
+
+def _first_device() -> List[str]:
+    from .tf import default_device
+    return [default_device()]

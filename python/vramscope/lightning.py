@@ -1,6 +1,6 @@
 """Lightning: marks for epochs and batches, and the memory of each as a table.
 
-Under `vramscope run` the marks come without any code. For the table:
+Under `vramscope run`, the marks need no code. For the table:
 
     memory = vramscope.lightning.MemoryCallback()
     Trainer(callbacks=[memory]).fit(model)
@@ -24,7 +24,7 @@ __all__ = ["MarkCallback", "MemoryCallback", "Row", "callbacks"]
 
 
 class MarkCallback(_Callback):
-    """Tells the recorder where the training is. Does nothing when nothing is recorded."""
+    """Reports the progress of training to the recorder. Does nothing if nothing is recorded."""
 
     def __init__(self) -> None:
         self._loop = Loop()
@@ -72,7 +72,7 @@ class MarkCallback(_Callback):
 
 
 class MemoryCallback(_Callback, MemoryRows):
-    """Reads current and peak at the begin and end of each epoch and of the batches in `target_batches`; see vramscope.keras."""
+    """Reads current and peak memory at the start and end of each epoch and of the batches in `target_batches`; see vramscope.keras."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
                  reset: Optional[str] = None) -> None:
@@ -113,5 +113,5 @@ class MemoryCallback(_Callback, MemoryRows):
 
 
 def callbacks() -> List[Any]:
-    """For Lightning's entry-point group: the marks, where something is recorded."""
+    """For Lightning's entry-point group: the marks, if something is recorded."""
     return [MarkCallback()] if _recorder.loaded() is not None else []

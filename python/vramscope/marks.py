@@ -1,4 +1,4 @@
-"""What a program can say about itself while it is recorded. All of it does nothing when nothing is recorded."""
+"""Labels that a program can add to its recording. All of these functions do nothing if nothing is recorded."""
 from __future__ import annotations
 
 import itertools
@@ -7,29 +7,29 @@ from types import TracebackType
 from typing import Optional, Tuple, Type
 
 from . import _recorder
-from ._recorder import BEGIN, CATEGORIES, END, INSTANT, SCOPE, STEP
+from ._schema import BEGIN, CATEGORIES, END, INSTANT, SCOPE, STEP
 
 _steps = itertools.count()
 
 
 def _text(name: object) -> bytes:
-    """A label must never end a training: anything that has a text is taken, and what is no text in UTF-8 is replaced."""
+    """A label must never stop a training run: any object with a text form is accepted, and text that is not valid UTF-8 is replaced."""
     return name if isinstance(name, bytes) else str(name).encode("utf-8", "replace")
 
 
 def _integer(name: str, value: object, least: int = -1 << 63, most: int = (1 << 63) - 1) -> int:
-    """Checked also where nothing is recorded: a program must not fail only because it is recorded."""
+    """Also checked if nothing is recorded: a program must not fail only when it is recorded."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name}={value!r}: an integer") from None
+        raise TypeError(f"{name}={value!r}: expected an integer") from None
     if not least <= number <= most:
-        raise ValueError(f"{name}={value!r}: from {least} to {most}")
+        raise ValueError(f"{name}={value!r}: expected a value from {least} to {most}")
     return number
 
 
 def mark(name: str, number: int = -1, detail: Optional[str] = None) -> None:
-    """A point in time with a name, shown on the timeline."""
+    """Adds a named point in time, shown on the timeline."""
     number = _integer("number", number)
     recorder = _recorder.loaded()
     if recorder is not None:
@@ -37,7 +37,7 @@ def mark(name: str, number: int = -1, detail: Optional[str] = None) -> None:
 
 
 def step(number: Optional[int] = None) -> None:
-    """One iteration of the training loop begins here (and the one before ends). Counts on its own where no number is given."""
+    """Starts a new iteration of the training loop (and ends the previous one). Counts automatically if no number is given."""
     number = None if number is None else _integer("number", number)
     recorder = _recorder.loaded()
     if recorder is not None:
@@ -45,7 +45,7 @@ def step(number: Optional[int] = None) -> None:
 
 
 class scope:
-    """`with vramscope.scope("encoder"):` names a part of the program; scopes nest."""
+    """`with vramscope.scope("encoder"):` names a part of the program. Scopes can be nested."""
 
     __slots__ = ("_name", "_number")
 
@@ -69,12 +69,12 @@ class scope:
 
 def tag(tensor_or_address: object, name: str, category: str = "buffer", layer: Optional[str] = None,
         bytes: Optional[int] = None) -> None:  # noqa: A002 (the word people know)
-    """Says what lives in a tensor (or at an address): `tag(table, "lookup table")`, `tag(h, "kv cache", layer="block_3")`.
+    """Labels the contents of a tensor (or of an address): `tag(table, "lookup table")`, `tag(h, "kv cache", layer="block_3")`.
 
-    category is one of the report's: parameter, gradient, optimizer_state, activation, input, temporary, constant, buffer, ...
+    category is one of parameter, gradient, optimizer_state, activation, input, temporary, constant, buffer, ...
     """
     if not isinstance(category, str) or category not in CATEGORIES:
-        raise ValueError(f"unknown category '{category}'; one of {', '.join(CATEGORIES)}")
+        raise ValueError(f'unknown category "{category}": expected one of {", ".join(CATEGORIES)}')
     address, size = _locate(tensor_or_address, bytes)
     recorder = _recorder.loaded()
     if recorder is not None:

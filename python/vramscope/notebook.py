@@ -24,7 +24,7 @@ _MOST_POINTS = 400
 
 
 def _default_device() -> Optional[str]:
-    """The first device that somebody keeps counters for."""
+    """The first device with memory counters."""
     for name in ("GPU:0", "CPU:0"):
         try:
             _memory.memory_info(name)
@@ -39,7 +39,7 @@ class live:
 
     def __init__(self, device: Optional[str] = None, every: float = _EVERY_S) -> None:
         if not isinstance(every, (int, float)) or not 0 < every <= threading.TIMEOUT_MAX:
-            raise ValueError(f"every={every!r}: seconds between two drawings, more than 0")
+            raise ValueError(f"every={every!r}: expected the seconds between two updates, greater than 0")
         if device is not None:
             _memory.parse_device(device)
         self._device, self._every = device, every
@@ -88,7 +88,7 @@ class live:
 
 
 def answer_html(trace: Trace) -> str:
-    """The summary as rich output."""
+    """Shows the summary as rich output."""
     return f"<pre style='line-height:1.3;white-space:pre-wrap'>{html.escape(trace.text('summary'))}</pre>"
 
 

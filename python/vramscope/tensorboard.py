@@ -3,8 +3,10 @@
     writer = vramscope.tensorboard.Writer("logs/run1")
     writer.add({"memory/GPU:0/peak (MiB)": 291.5}, step=3)
 
+    vramscope.tensorboard.write_trace("runs/today", "logs/today")       # a run that was recorded before, step by step
+
 An event file is a sequence of TFRecords (length, masked CRC32C, data, masked CRC32C), each an `Event` message. Values are float64 tensors: a
-number of bytes survives exactly.
+number of bytes is stored exactly.
 """
 from __future__ import annotations
 
@@ -18,6 +20,9 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Dict, List, Mapping, Optional, Set, Type, Union
+
+from ._memory import MemoryInfo
+from .trace import Trace
 
 _POLYNOMIAL = 0x82F63B78           # CRC-32C, reflected
 _numbers = itertools.count()
@@ -87,7 +92,7 @@ def _scalar(tag: str, value: float, first: bool) -> bytes:
 
 
 class Writer:
-    """An event file in `folder`. Each `add` reaches the file at once, so that a killed run has all its points."""
+    """An event file in `folder`. Each `add` reaches the file immediately, so that no points are lost if the run is killed."""
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"]) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -102,12 +107,12 @@ class Writer:
         with self._lock:
             self._file.write(record(event))
 
-    def add(self, scalars: Mapping[str, Optional[float]], step: int) -> None:
-        """One point for each tag at this step; None is left out."""
+    def add(self, scalars: Mapping[str, Optional[float]], step: int, wall_time: Optional[float] = None) -> None:
+        """Adds one point per tag at this step; None is skipped. wall_time: seconds since 1970, by default now."""
         step = operator.index(step)
         values = b"".join(_scalar(tag, float(value), tag not in self._known) for tag, value in scalars.items() if value is not None)
-        self._known.update(scalars)
-        self._write(_double(1, time.time()) + _number(2, step) + _bytes(5, values))
+        self._known.update(tag for tag, value in scalars.items() if value is not None)
+        self._write(_double(1, time.time() if wall_time is None else wall_time) + _number(2, step) + _bytes(5, values))
 
     def close(self) -> None:
         self._file.close()
@@ -123,15 +128,57 @@ class Writer:
 _MIB = 1 << 20
 
 
-def memory_scalars(device: str, prefix: str = "memory", fresh: bool = False) -> Dict[str, Optional[float]]:
-    """The device's numbers under the names that TensorBoard shows, in MiB."""
-    from ._memory import memory_info
-    info = memory_info(device, fresh=fresh)
+def memory_scalars(info: MemoryInfo, prefix: str = "memory") -> Dict[str, Optional[float]]:
+    """The numbers of a device by the names that TensorBoard shows, in MiB."""
     values = {"current": info.current, "peak": info.peak, "pool": info.pool, "cached": info.cached,
               "largest free block": info.largest_free_block, "device used": info.device_used, "host": info.host_rss}
     scalars: Dict[str, Optional[float]] = {
-        f"{prefix}/{device}/{name} (MiB)": None if value is None else value / _MIB for name, value in values.items()}
+        f"{prefix}/{info.device}/{name} (MiB)": None if value is None else value / _MIB for name, value in values.items()}
     if info.cached is not None and info.largest_free_block is not None:
         # The two are read one after the other: a block freed in between must not show as less than none.
-        scalars[f"{prefix}/{device}/fragmentation"] = max(0.0, 1 - info.largest_free_block / info.cached) if info.cached else 0.0
+        scalars[f"{prefix}/{info.device}/fragmentation"] = max(0.0, 1 - info.largest_free_block / info.cached) if info.cached else 0.0
     return scalars
+
+
+# Of a step: the name in the answer of `vramscope steps --json`, and in TensorBoard.
+_OF_STEP = {"peak": "peak", "before": "at its start", "after": "at its end", "growth": "growth", "allocated": "allocated",
+            "forward_peak": "forward peak", "backward_peak": "backward peak", "optimizer_peak": "optimizer peak"}
+
+
+def write_trace(trace: Union[str, "os.PathLike[str]", Trace], folder: Union[str, "os.PathLike[str]"]) -> List[Path]:
+    """Writes the steps of a recorded run for TensorBoard: memory and time of each, with the number of the step as the x axis.
+
+    Each process of a run with several gets a folder of its own, which TensorBoard shows as one line each. Returns the event files.
+    ValueError where the trace has no steps.
+    """
+    path = Path(trace.path if isinstance(trace, Trace) else trace)
+    files = sorted(path.glob("*.vram")) if path.is_dir() else [path]
+    if not files:
+        raise ValueError(f"{path}: no trace in this folder; record one with 'vramscope run'")
+    return [_write_process(Trace(file), Path(folder) if len(files) == 1 else Path(folder) / _folder_name(file)) for file in files]
+
+
+def _folder_name(file: Path) -> str:
+    """A name inside the folder: the stem of "...vram" is ".."."""
+    return file.name if file.stem in (".", "..") else file.stem
+
+
+def _write_process(trace: Trace, folder: Path) -> Path:
+    overview = trace.summary()["overview"]
+    answers = {place["name"]: trace.steps("--place", place["name"])["steps"] for place in overview["places"] if not place["driver"]}
+    if not any(answer["steps"] for answer in answers.values()):
+        why = next((answer["sentence"] for answer in answers.values()), "nothing was allocated")
+        raise ValueError(f"{trace.path}: {why}")
+    began = overview["start_realtime_us"] / 1e6
+    timed: Set[object] = set()
+    with Writer(folder) as writer:
+        for place, answer in answers.items():
+            for step in answer["steps"]:
+                kind, number = step["kind"], step["number"]
+                scalars: Dict[str, Optional[float]] = {f"memory/{kind}/{place}/{name} (MiB)": step[key] / _MIB for key, name in _OF_STEP.items()
+                                                       if step[key] or not key.endswith("_peak")}       # 0: no such phase was seen
+                if (kind, number) not in timed:             # the same in every place
+                    timed.add((kind, number))
+                    scalars[f"time/{kind}/step (ms)"] = (step["end_us"] - step["begin_us"]) / 1000
+                writer.add(scalars, number, began + step["end_us"] / 1e6)
+    return writer.path

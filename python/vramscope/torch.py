@@ -1,4 +1,4 @@
-"""PyTorch, plain training loops. Under `vramscope run` nothing is needed; this is for what cannot be seen from outside.
+"""PyTorch with plain training loops. `vramscope run` needs none of this; these functions are for what it cannot detect.
 
     vramscope.torch.watch(model, optimizer)     # names of layers and parameters at once, also before the first call
 """
@@ -16,8 +16,8 @@ __all__ = ["MemoryLog", "Row", "memory_info", "reset_peak", "watch"]
 
 
 def watch(model: Any = None, optimizer: Any = None) -> None:
-    """Tells the recorder the names of a model's layers, where its parameters lie, and an optimizer's state. Does nothing when
-    nothing is recorded. Safe to call again, for example after a model was moved or changed."""
+    """Reports the names of a model's layers, the addresses of its parameters, and the state of an optimizer. Does nothing if
+    nothing is recorded. You can call it again, for example after a model was moved or changed."""
     import torch
     if torch_frames.library() is None:
         return

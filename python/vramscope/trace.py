@@ -1,4 +1,4 @@
-"""`vramscope.open(path)`: a recorded run and its answers. The `vramscope` program does the analysis; here is only the way to it.
+"""`vramscope.open(path)`: a recorded run and its answers. The `vramscope` program does the analysis; this module only calls it.
 
     trace = vramscope.open("runs/today")
     trace.peak()["sentence"]
@@ -21,24 +21,26 @@ __all__ = ["Trace", "open"]
 
 
 class Trace:
-    """A trace file or a folder of them. Each verb gives what `vramscope VERB --json` prints, with sizes in bytes."""
+    """A trace file or a folder of them. Each method returns what `vramscope VERB --json` prints, with sizes in bytes."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            raise FileNotFoundError(f"{self.path}: there is no such trace or folder")
+            raise FileNotFoundError(f"{self.path}: no such file or folder")
         self._program = _files.program()
+        # A relative name such as "-n.vram" would be an option.
+        self._operand = str(self.path) if not str(self.path).startswith("-") else os.path.join(os.curdir, str(self.path))
 
     def _run(self, verb: str, *arguments: str) -> str:
-        done = subprocess.run([self._program, verb, str(self.path), *arguments], capture_output=True, text=True)
+        done = subprocess.run([self._program, verb, self._operand, *arguments], capture_output=True, text=True)
         if done.returncode == 2 and done.stdout.strip():
             warnings.warn(done.stderr.strip(), stacklevel=3)    # a part of the trace cannot be read: the rest is an answer
         elif done.returncode not in (0, 1):         # 1: a check failed, which is an answer
-            raise ValueError(done.stderr.strip() or f"vramscope {verb} ended with code {done.returncode}")
+            raise ValueError(done.stderr.strip() or f"vramscope {verb} exited with code {done.returncode}")
         return done.stdout
 
     def ask(self, verb: str, *arguments: str) -> Dict[str, Any]:
-        """Any verb of the program with its own options: `ask("peak", "--by", "layer")`."""
+        """Runs any verb of the program with its own options: `ask("peak", "--by", "layer")`."""
         return json.loads(self._run(verb, "--json", *arguments))
 
     def summary(self, *arguments: str) -> Dict[str, Any]:
@@ -65,14 +67,17 @@ class Trace:
     def oom(self, *arguments: str) -> Dict[str, Any]:
         return self.ask("oom", *arguments)
 
+    def whatif(self, *arguments: str) -> Dict[str, Any]:
+        return self.ask("whatif", *arguments)
+
     def text(self, verb: str = "summary", *arguments: str) -> str:
-        """The same answer as people read it."""
+        """The same answer as text."""
         return self._run(verb, *arguments)
 
     def events(self) -> Iterator[Dict[str, Any]]:
         """Every event, in order."""
         with tempfile.TemporaryFile("w+") as complaints:        # a pipe that nobody reads could fill up
-            process = subprocess.Popen([self._program, "dump", "--jsonl", str(self.path)], stdout=subprocess.PIPE, stderr=complaints, text=True)
+            process = subprocess.Popen([self._program, "dump", "--jsonl", self._operand], stdout=subprocess.PIPE, stderr=complaints, text=True)
             assert process.stdout is not None
             any_event = False
             try:
@@ -84,7 +89,7 @@ class Trace:
                 code = process.wait()
             if code != 0:
                 complaints.seek(0)
-                said = complaints.read().strip() or f"vramscope dump ended with code {code}"
+                said = complaints.read().strip() or f"vramscope dump exited with code {code}"
                 if not any_event:
                     raise ValueError(said)
                 warnings.warn(said, stacklevel=2)               # a part of the trace cannot be read: the rest is an answer

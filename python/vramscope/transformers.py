@@ -1,6 +1,6 @@
 """Hugging Face's Trainer: marks for epochs and steps, and the memory of each as a table.
 
-Under `vramscope run` the marks come without any code. For the table:
+Under `vramscope run`, the marks need no code. For the table:
 
     memory = vramscope.transformers.MemoryCallback()
     Trainer(..., callbacks=[memory]).train()
@@ -19,12 +19,12 @@ __all__ = ["MarkCallback", "MemoryCallback", "Row"]
 
 
 def _epoch(state: Any) -> Optional[int]:
-    """From 1; the Trainer counts in fractions."""
+    """Counted from 1; the Trainer counts in fractions."""
     return None if state.epoch is None else int(state.epoch + 1e-6) + 1
 
 
 class MarkCallback(TrainerCallback):
-    """Tells the recorder where the training is. Does nothing when nothing is recorded."""
+    """Reports the progress of training to the recorder. Does nothing if nothing is recorded."""
 
     def __init__(self) -> None:
         self._loop = Loop()
@@ -61,7 +61,7 @@ class MarkCallback(TrainerCallback):
 
 
 class MemoryCallback(TrainerCallback, MemoryRows):
-    """Reads current and peak at the begin and end of each epoch and of the steps in `target_batches`; see vramscope.keras."""
+    """Reads current and peak memory at the start and end of each epoch and of the steps in `target_batches`; see vramscope.keras."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
                  reset: Optional[str] = None) -> None:
@@ -82,7 +82,7 @@ class MemoryCallback(TrainerCallback, MemoryRows):
         self._evaluation_follows(state, control)
 
     def _evaluation_follows(self, state: Any, control: Any) -> None:
-        """The Trainer tells only the end of an evaluation; that one comes next is known."""
+        """The Trainer reports only the end of an evaluation, but it is known in advance that one comes next."""
         if control.should_evaluate:
             self.read("evaluate", _epoch(state), None, "begin")
 

@@ -1,35 +1,41 @@
+// What each layer holds at a moment, and the most that it ever held by itself.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "analyze/categories.h"
-#include "analyze/lifetime.h"
-#include "analyze/state.h"
+#include "analyze/absent.h"
+#include "analyze/attribute/categories.h"
+#include "analyze/index/lifetime.h"
+#include "analyze/query/state.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
 
-// Highest live total of each layer on its own: one walk over the steady stretch (the whole trace where there is none).
+using support::format_size;
+
+// The highest live total of each layer on its own, by name.
 struct OwnPeaks {
-  std::vector<Bytes> now, peak;
+  std::vector<Bytes> peak;
   std::vector<Moment> at;
 };
 
 OwnPeaks own_peaks(const Store& store, const Grouper& grouper, Moment from, Moment to) {
-  OwnPeaks out;
-  out.now.assign(store.names() + 1, 0);
+  std::vector<Bytes> now(store.names() + 1, 0);
   for_each_live(store, from, [&](std::uint32_t alloc) {
     if (grouper.of(alloc) != kOut)
-      out.now[std::min<std::size_t>(store.note_of(alloc).layer(), store.names())] += grouper.bytes(alloc);
+      now[std::min<std::size_t>(store.attributes_of(alloc).layer(), store.names())] += grouper.bytes(alloc);
   });
-  out.peak = out.now;
-  out.at.assign(out.now.size(), from);
+  OwnPeaks out{now, std::vector<Moment>(now.size(), from)};
   walk(store, grouper, from, to, [&](std::uint64_t pos, std::uint8_t, Bytes bytes, bool is_free) {
-    std::size_t layer = std::min<std::size_t>(store.note_of(store.ref[pos] >> 1).layer(), store.names());
-    out.now[layer] += is_free ? Bytes{0} - bytes : bytes;
-    if (out.now[layer] > out.peak[layer]) out.peak[layer] = out.now[layer], out.at[layer] = pos + 1;
+    std::size_t layer = std::min<std::size_t>(store.attributes_of(store.ref[pos] >> 1).layer(), store.names());
+    now[layer] += is_free ? Bytes{0} - bytes : bytes;
+    if (now[layer] > out.peak[layer]) {
+      out.peak[layer] = now[layer];
+      out.at[layer] = pos + 1;
+    }
   });
   return out;
 }
@@ -38,14 +44,14 @@ std::size_t first_born(const Store& store, Moment from) {
   return static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
 }
 
-// Layers in the order in which a step makes their activations. Other blocks say less: an executor starts constants and updates of
-// any layer as soon as a thread is free. What brings the inputs comes before the model; layers without an activation come where
-// they were first seen.
+// The position of each layer in the order in which a step makes the activations. Other blocks say less: an executor starts
+// constants and updates of any layer as soon as a thread is free. Layers that provide inputs come before the model; layers
+// without an activation come where they were first seen.
 std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment from, Moment to) {
   std::map<std::uint32_t, std::uint64_t> seen, active;
   for (std::size_t a = first_born(store, from); a < store.allocs() && store.birth[a] < to; ++a) {
-    const std::uint32_t layer = store.note_of(a).layer();
-    const Shown category = shown(store.note_of(a).category());
+    const std::uint32_t layer = store.attributes_of(a).layer();
+    const Shown category = shown(store.attributes_of(a).category());
     if (category == Shown::activations)
       active.try_emplace(layer, a);
     else if (category == Shown::inputs)
@@ -57,115 +63,177 @@ std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment fr
   return active;
 }
 
-// Where each layer was built or is called, as the ops of its forward pass know. In eager mode only blocks have a layer.
+// The position of each layer in the graphs that Python traced. There, the ops are in the order of the program's own calls.
+std::map<std::string_view, std::size_t> traced_order(const Store& store) {
+  std::map<std::string_view, std::size_t> out;
+  const auto& sources = store.dictionaries().op_sources;
+  for (std::size_t i = 0; i < sources.size(); ++i) out.try_emplace(store.text(sources[i].layer), i);
+  return out;
+}
+
+// Puts the layers that were traced into their order, each in the place of another one. The others stay where they are.
+void sort_as_traced(const Store& store, std::vector<std::pair<std::uint64_t, std::uint32_t>>& order) {
+  const auto traced = traced_order(store);
+  std::vector<std::pair<std::size_t, std::uint32_t>> known;
+  std::vector<std::uint32_t*> places;
+  for (auto& [position, layer] : order) {
+    const auto found = layer != 0 ? traced.find(store.name(layer)) : traced.end();
+    if (found == traced.end()) continue;
+    known.emplace_back(found->second, layer);
+    places.push_back(&layer);
+  }
+  std::ranges::sort(known);
+  for (std::size_t i = 0; i < known.size(); ++i) *places[i] = known[i].second;
+}
+
+// The line where each layer was built or is called, preferably from the ops of its forward pass. In eager mode only blocks have a
+// layer.
 std::map<std::uint32_t, std::uint32_t> lines_of(const Store& store, Moment from, Moment to) {
   std::map<std::uint32_t, std::uint32_t> out, others;
   for (const Kind& kind : store.kinds)
     if (kind.layer != 0 && kind.line != 0)
       (kind.stage == static_cast<std::uint8_t>(Stage::forward) ? out : others).try_emplace(kind.layer, kind.line);
   for (std::size_t a = first_born(store, from); a < store.allocs() && store.birth[a] < to; ++a) {
-    const Note note = store.note_of(a);
-    const std::uint32_t line = store.kind_of(a).line;
-    if (line != 0 && note.layer() != 0) (note.stage() == Stage::forward ? out : others).try_emplace(note.layer(), line);
+    const Attributes attributes = store.attributes_of(a);
+    const std::uint32_t layer = attributes.layer(), line = store.kind_of(a).line;
+    if (line != 0 && layer != 0) (attributes.stage() == Stage::forward ? out : others).try_emplace(layer, line);
   }
   out.merge(others);
   return out;
 }
 
-// Rows in parentheses are no part of the model: what brings its inputs, the loss, what training adds.
+// Rows in parentheses do not belong to the model: the input pipeline, the loss, what training adds.
 bool is_layer(std::string_view name) { return !name.empty() && !name.starts_with('('); }
+
+void add_block(LayerRow& row, Shown category, Bytes bytes) {
+  row.total += bytes;
+  switch (category) {
+    case Shown::parameters:
+    case Shown::buffers:
+      row.parameters += bytes;
+      return;
+    case Shown::gradients:
+      row.gradients += bytes;
+      return;
+    case Shown::activation_gradients:
+      row.activation_gradients += bytes;
+      return;
+    case Shown::optimizer_state:
+      row.optimizer_state += bytes;
+      return;
+    case Shown::activations:
+      row.activations += bytes;
+      return;
+    case Shown::workspace:
+    case Shown::temporaries:
+    case Shown::xla_temporaries:
+      row.temporaries += bytes;
+      return;
+    case Shown::inputs:
+      row.inputs += bytes;
+      return;
+    default:
+      row.other += bytes;
+  }
+}
+
+using RowsByLayer = std::map<std::uint32_t, LayerRow>;
+
+RowsByLayer live_rows(const Store& store, const Grouper& grouper, Moment at) {
+  RowsByLayer rows;
+  for_each_live(store, at, [&](std::uint32_t alloc) {
+    if (grouper.of(alloc) == kOut) return;
+    const Attributes attributes = store.attributes_of(alloc);
+    add_block(rows[attributes.layer()], shown(attributes.category()), grouper.bytes(alloc));
+  });
+  return rows;
+}
+
+// The stretch in which own peaks are searched. A whole run of a hundred million events consists of thousands of equal steps; a
+// layer's own peak shows within a few of them.
+Stretch stretch_for_peaks(const Store& store, const Steady& steady, Moment at) {
+  constexpr Moment kSteadyEvents = 2'000'000, kEvents = 4'000'000;
+  if (steady.has) {
+    const Moment from = store.steps[steady.first].begin;
+    std::size_t last = steady.first;
+    while (last < steady.last && store.steps[last].end - from < kSteadyEvents) ++last;
+    return {from, store.steps[last].end};
+  }
+  if (store.events() <= kEvents) return {0, store.events()};
+  const Moment to = std::max(at, kEvents);
+  return {to - kEvents, to};
+}
+
+// Adds names and own peaks. A layer without a live block at the moment gets a row too if it had one in the stretch.
+void complete_rows(const Store& store, const OwnPeaks& own, Moment at, RowsByLayer& rows) {
+  for (const Kind& kind : store.kinds)
+    if (kind.layer != 0 && kind.layer < own.peak.size() && own.peak[kind.layer] > 0) rows[kind.layer];
+  for (auto& [layer, row] : rows) {
+    row.name = store.name(layer);
+    if (layer >= own.peak.size()) continue;
+    row.own_peak = std::max(own.peak[layer], row.total);
+    row.own_peak_at = own.peak[layer] >= row.total ? own.at[layer] : at;
+  }
+}
+
+// `step` is one step, or the whole stretch if there are no steps. Blocks outside of all layers come last.
+std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLayer rows) {
+  constexpr std::uint64_t kLast = ~std::uint64_t{0};
+  const auto positions = model_order(store, step.from, step.to);
+  const auto lines = lines_of(store, step.from, step.to);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+  order.reserve(rows.size());
+  for (const auto& [layer, row] : rows) {
+    const auto position = positions.find(layer);
+    order.emplace_back(layer == 0 ? kLast : position != positions.end() ? position->second : kLast - 1, layer);
+  }
+  std::ranges::sort(order);
+  sort_as_traced(store, order);
+  std::vector<LayerRow> out;
+  for (const auto& [position, layer] : order) {
+    LayerRow& row = out.emplace_back(std::move(rows[layer]));
+    if (const auto line = lines.find(layer); line != lines.end()) row.line = store.name(line->second);
+  }
+  return out;
+}
+
+std::string sentence_of(const RowsByLayer& rows, std::string_view when) {
+  Bytes total = 0;
+  std::uint64_t layers = 0;
+  const LayerRow* largest = nullptr;
+  for (const auto& [layer, row] : rows) {
+    total += row.total;
+    if (!is_layer(row.name)) continue;
+    ++layers;
+    if (row.total > (largest != nullptr ? largest->total : 0)) largest = &row;
+  }
+  if (largest == nullptr) return fmt::format("No layer is known for the {} that is live: {}.", format_size(total), kWhyNoLayers);
+  return fmt::format("{} holds the most of {} layers: {} of the {} live {}.", largest->name, layers, format_size(largest->total),
+                     format_size(total), when);
+}
 
 }  // namespace
 
 Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::string_view where) const {
   const Store& store = state_->store;
-  auto at = state_->resolve(at_word, place_index);
+  const Steady& steady = state_->steady;
+  const auto at = state_->resolve(at_word, place_index);
   if (!at) return std::unexpected(at.error());
-  auto place = state_->place(place_index);
+  const auto place = state_->place(place_index);
   if (!place) return std::unexpected(place.error());
-  auto filter = state_->filter(where, *at, place_index);
+  const auto filter = state_->filter(where, *at, place_index);
   if (!filter) return std::unexpected(filter.error());
-  Grouper grouper(store, state_->pools(**place), &*filter);
+  const Grouper grouper(store, state_->pools(**place), &*filter);
+  const Stretch stretch = stretch_for_peaks(store, steady, *at);
+  const Stretch first_step{stretch.from, steady.has ? store.steps[steady.first].end : stretch.to};
+
+  RowsByLayer rows = live_rows(store, grouper, *at);
+  complete_rows(store, own_peaks(store, grouper, stretch.from, stretch.to), *at, rows);
   Layers out;
   out.at = *at;
-  std::map<std::uint32_t, LayerRow> rows;
-  for_each_live(store, *at, [&](std::uint32_t alloc) {
-    if (grouper.of(alloc) == kOut) return;
-    std::uint32_t layer = store.note_of(alloc).layer();
-    LayerRow& row = rows[layer];
-    Bytes bytes = grouper.bytes(alloc);
-    switch (shown(store.note_of(alloc).category())) {
-      case Shown::parameters:
-        row.parameters += bytes;
-        break;
-      case Shown::gradients:
-        row.gradients += bytes;
-        break;
-      case Shown::optimizer_state:
-        row.optimizer_state += bytes;
-        break;
-      case Shown::activations:
-        row.activations += bytes;
-        break;
-      case Shown::temporaries:
-      case Shown::xla_temporaries:
-        row.temporaries += bytes;
-        break;
-      case Shown::inputs:
-        row.inputs += bytes;
-        break;
-      default:
-        row.other += bytes;
-    }
-    row.total += bytes;
-  });
-  // A whole run of a hundred million events holds thousands of equal steps; a layer's own peak shows within one of them.
-  Moment from = 0, to = store.events();
-  if (state_->steady.has) {
-    from = store.steps[state_->steady.first].begin;
-    std::size_t last = state_->steady.first;
-    while (last < state_->steady.last && store.steps[last].end - from < 2'000'000) ++last;
-    to = store.steps[last].end;
-  } else if (to > 4'000'000) {
-    to = std::max<Moment>(*at, 4'000'000);
-    from = to - 4'000'000;
-  }
-  OwnPeaks own = own_peaks(store, grouper, from, to);
-  for (const Kind& kind : store.kinds)
-    if (kind.layer != 0 && kind.layer < own.peak.size() && own.peak[kind.layer] > 0) rows[kind.layer];
-  const Moment first_end = state_->steady.has ? store.steps[state_->steady.first].end : to;
-  auto first = model_order(store, from, first_end);
-  std::string largest;
-  Bytes most = 0, total = 0;
-  for (auto& [layer, row] : rows) {
-    row.name = store.name(layer);
-    if (layer < own.peak.size()) {
-      row.own_peak = std::max(own.peak[layer], row.total);
-      row.own_peak_at = own.peak[layer] >= row.total ? own.at[layer] : *at;
-    }
-    total += row.total;
-    if (!is_layer(row.name)) continue;
-    ++out.layers;
-    if (row.total > most) most = row.total, largest = row.name;
-  }
-  std::map<std::uint32_t, std::uint32_t> lines = lines_of(store, from, first_end);
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
-  order.reserve(rows.size());
-  for (auto& [layer, row] : rows)
-    order.emplace_back(layer == 0 ? ~std::uint64_t{0} : first.contains(layer) ? first[layer] : ~std::uint64_t{0} - 1, layer);
-  std::ranges::sort(order);
-  for (auto [when, layer] : order) {
-    if (auto it = lines.find(layer); it != lines.end()) rows[layer].line = store.name(it->second);
-    out.rows.push_back(std::move(rows[layer]));
-  }
-  using support::format_size;
-  if (most == 0)
-    out.sentence = fmt::format(
-        "No layer is known for the {} that are live: op names carry none and no layer marks were recorded.", format_size(total));
-  else
-    out.sentence =
-        fmt::format("{} holds the most of {} layers: {} of the {} that are live {}.", largest, out.layers, format_size(most),
-                    format_size(total), at_word == "steady" && state_->steady.has ? "at the steady peak" : "then");
+  out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kAtSteadyPeak : "then");
+  out.rows = in_model_order(store, first_step, std::move(rows));
+  out.layers = static_cast<std::uint64_t>(std::ranges::count_if(out.rows, is_layer, &LayerRow::name));
   return out;
 }
 

@@ -1,11 +1,17 @@
-// Steps and phases as answers: the index's rows with their meaning.
+// Steps and phases as answers: the rows of the index with their meaning.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "analyze/lifetime.h"
-#include "analyze/state.h"
+#include "analyze/query/state.h"
+#include "analyze/steps/pace.h"
+#include "analyze/steps/phases.h"
+#include "analyze/steps/shape_change.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -31,9 +37,14 @@ void name_outliers(Steps& out) {
   }
 }
 
+std::string note_of(std::string_view source) {
+  if (source == "reported") return "Steps were reported by the training loop.";
+  return source == "inferred" ? "Steps were inferred from repetition; the training loop reported none." : "";
+}
+
 std::string sentence_of(const Steps& out) {
-  if (out.source == "none") return fmt::format("Steps cannot be told: {}.", out.why);
-  const char* how = out.source == "told" ? "" : " (found by what repeats, not told by the program)";
+  if (out.source == "none") return fmt::format("No training steps can be identified: {}.", out.why);
+  const char* how = out.source == "reported" ? "" : " (inferred from what repeats, not reported by the program)";
   if (!out.has_steady)
     return fmt::format("{} recorded{}; a steady state needs at least two.",
                        support::format_plural(out.steps.size(), "step was", "steps were"), how);
@@ -55,19 +66,116 @@ std::string sentence_of(const Steps& out) {
     if (first == 0) first = s.number;
     last = s.number;
   }
-  std::string runs = fewest == 0     ? ", each runs a loop of its graph, and how many updates that makes is not told"
+  std::string runs = fewest == 0     ? ", each runs a loop in its graph with an unknown number of updates"
                      : most > fewest ? fmt::format(", each runs {} to {} batches", fewest, most)
                      : most > 1      ? fmt::format(", each runs {} batches", most)
                                      : "";
   bool alike = high - low <= high / 20;
-  std::string same = low == high ? fmt::format("each peaks at {}", format_size(high))
-                                 : fmt::format("they peak at {} to {}", format_size(low), format_size(high));
+  const std::string lowest = format_size(low), highest = format_size(high);
+  std::string same =
+      lowest == highest ? fmt::format("each peaks at {}", highest) : fmt::format("they peak at {} to {}", lowest, highest);
   std::string start = first_peak > high ? fmt::format("; warm-up before them needed {}", format_size(first_peak)) : "";
   std::string odd = outliers > 0 ? fmt::format("; {} out", support::format_plural(outliers, "step stands", "steps stand")) : "";
-  return fmt::format("Steps {} to {} {}: {}{}{}{}{}.", first, last, alike ? "are alike" : "differ", same, start, odd, runs, how);
+  return fmt::format("Steps {} to {} {}: {}{}{}{}{}.{}", first, last, alike ? "are alike" : "differ", same, start, odd, runs, how,
+                     out.reason.empty() || alike ? "" : " " + out.reason);
+}
+
+Step step_of(const Store& store, const StepRow& row, const StepMeasure& measure) {
+  Step step;
+  step.number = row.number;
+  step.kind = store.name(row.kind);
+  step.batches = row.batches;
+  step.epoch = row.epoch;
+  step.begin = row.begin;
+  step.end = row.end;
+  step.begin_us = row.begin_us;
+  step.end_us = row.end_us;
+  if (row.open == kCutShort) {
+    step.outlier = true;
+    step.why = "The recording ended in it";
+  }
+  step.peak = measure.peak;
+  step.peak_at = measure.peak_at;
+  step.before = measure.before;
+  step.after = measure.after;
+  step.growth = static_cast<std::int64_t>(measure.after) - static_cast<std::int64_t>(measure.before);
+  step.allocated = measure.allocated;
+  step.freed = measure.freed;
+  step.allocs = measure.allocs;
+  step.frees = measure.frees;
+  step.churn = measure.peak > 0 ? static_cast<double>(measure.allocated) / static_cast<double>(measure.peak) : 0;
+  step.forward_peak = measure.forward_peak;
+  step.backward_peak = measure.backward_peak;
+  step.optimizer_peak = measure.optimizer_peak;
+  step.before_optimizer = measure.before_optimizer;
+  step.after_optimizer = measure.after_optimizer;
+  return step;
+}
+
+Phase phase_of(std::string name, Moment begin, Moment end, std::uint64_t begin_us, std::uint64_t end_us) {
+  Phase phase;
+  phase.name = std::move(name);
+  phase.begin = begin;
+  phase.end = end;
+  phase.begin_us = begin_us;
+  phase.end_us = end_us;
+  return phase;
+}
+
+// Removes phases inside another one of their name, of which they are a part: a function that is traced while another one is.
+void drop_nested(std::vector<Phase>& phases) {
+  std::ranges::stable_sort(
+      phases, [](const Phase& a, const Phase& b) { return std::pair(a.begin, ~a.end) < std::pair(b.begin, ~b.end); });
+  std::map<std::string, Moment> open_until;
+  std::erase_if(phases, [&](const Phase& phase) {
+    const auto [around, first] = open_until.try_emplace(phase.name, phase.end);
+    if (!first && phase.end <= around->second && phase.begin < around->second) return true;
+    around->second = std::max(around->second, phase.end);
+    return false;
+  });
+}
+
+// Those that the program marked.
+std::vector<Phase> marked_phases(const Engine& engine) {
+  std::vector<Phase> out;
+  for (const Mark& m : engine.marks(0, 0, "phase")) out.push_back(phase_of(m.name, m.begin, m.end, m.begin_us, m.end_us));
+  drop_nested(out);
+  for (const Mark& m : engine.marks(0, 0, "scope"))
+    if (m.end > m.begin) out.push_back(phase_of(m.name, m.begin, m.end, m.begin_us, m.end_us));
+  return out;
+}
+
+// What came before training, its warm-up and its steady steps.
+std::vector<Phase> training_phases(const Store& store, const Steady& steady, bool startup_is_marked) {
+  std::vector<Phase> out;
+  if (!steady.has) return out;
+  std::size_t start = 0;
+  while (start < steady.first && store.steps[start].kind != store.steps[steady.first].kind) ++start;
+  if (start < steady.first) {
+    const StepRow &a = store.steps[start], &b = store.steps[steady.first - 1];
+    const char* const name = start + 1 == steady.first ? "first step" : "first steps";
+    out.push_back(phase_of(name, a.begin, b.end, a.begin_us, b.end_us));
+  }
+  // Several if the program evaluates between them.
+  std::size_t at = steady.first;
+  for (const Stretch& stretch : steady.training) {
+    while (at < steady.last && store.steps[at].begin < stretch.from) ++at;
+    const std::uint64_t begin_us = store.steps[at].begin_us;
+    while (at < steady.last && store.steps[at].end < stretch.to) ++at;
+    out.push_back(phase_of("steady steps", stretch.from, stretch.to, begin_us, store.steps[at].end_us));
+  }
+  if (const StepRow& first = store.steps[start]; first.begin > 0 && !startup_is_marked)
+    out.push_back(phase_of("before training", 0, first.begin, 0, first.begin_us));
+  return out;
 }
 
 }  // namespace
+
+std::string_view source_of_steps(const Store& store) {
+  if (store.steps.empty()) return "none";
+  constexpr std::string_view kSources[] = {"none", "reported", "inferred"};
+  return kSources[std::min<std::uint64_t>(store.counts.steps_source, 2)];
+}
 
 Steps Engine::steps(int place) const { return steps(place, {}).value_or(Steps{}); }
 
@@ -75,12 +183,11 @@ Result<Steps> Engine::steps(int place, std::string_view where) const {
   const Store& store = state_->store;
   if (auto filter = state_->filter(where, kNever, place); !filter) return std::unexpected(filter.error());
   Steps out;
-  constexpr const char* kSources[] = {"none", "told", "found"};
-  out.source = kSources[std::min<std::uint64_t>(store.counts.steps_source, 2)];
+  out.source = source_of_steps(store);
+  out.note = note_of(out.source);
   if (store.steps.empty()) {
     out.why = store.name(static_cast<std::uint32_t>(store.counts.steps_reason));
-    if (out.why.empty()) out.why = "the program told none and no op repeats";
-    out.source = "none";
+    if (out.why.empty()) out.why = "the program reported none, and no op repeats";
     out.sentence = sentence_of(out);
     return out;
   }
@@ -92,38 +199,16 @@ Result<Steps> Engine::steps(int place, std::string_view where) const {
   out.has_steady = state_->steady.has;
   out.steady_first = state_->steady.first;
   out.steady_last = state_->steady.last;
+  const std::vector<std::optional<std::uint64_t>> samples = samples_of_steps(store);
   for (std::size_t i = 0; i < store.steps.size(); ++i) {
     const StepRow& row = store.steps[i];
-    StepMeasure m = i < measures.size() ? measures[i] : StepMeasure{};
-    Step step;
-    step.number = row.number;
-    step.kind = store.name(row.kind);
-    step.batches = row.batches;
-    step.epoch = row.epoch;
-    step.begin = row.begin;
-    step.end = row.end;
-    step.begin_us = row.begin_us;
-    step.end_us = row.end_us;
-    step.warmup = out.has_steady && i < state_->steady.first && row.kind == store.steps[state_->steady.first].kind;
-    if (row.open == kCutShort) step.outlier = true, step.why = "The recording ended in it";
-    step.peak = m.peak;
-    step.peak_at = m.peak_at;
-    step.before = m.before;
-    step.after = m.after;
-    step.growth = static_cast<std::int64_t>(m.after) - static_cast<std::int64_t>(m.before);
-    step.allocated = m.allocated;
-    step.freed = m.freed;
-    step.allocs = m.allocs;
-    step.frees = m.frees;
-    step.churn = m.peak > 0 ? static_cast<double>(m.allocated) / static_cast<double>(m.peak) : 0;
-    step.forward_peak = m.forward_peak;
-    step.backward_peak = m.backward_peak;
-    step.optimizer_peak = m.optimizer_peak;
-    step.before_optimizer = m.before_optimizer;
-    step.after_optimizer = m.after_optimizer;
-    out.steps.push_back(std::move(step));
+    Step& step = out.steps.emplace_back(step_of(store, row, i < measures.size() ? measures[i] : StepMeasure{}));
+    step.warmup = out.has_steady && i < out.steady_first && row.kind == store.steps[out.steady_first].kind;
+    step.samples = samples[i];
   }
   name_outliers(out);
+  explain_differences(store, out);
+  measure_pace(out);
   out.sentence = sentence_of(out);
   return out;
 }
@@ -133,59 +218,13 @@ std::vector<Phase> Engine::phases(int place) const { return phases(place, {}).va
 Result<std::vector<Phase>> Engine::phases(int place_index, std::string_view where) const {
   const Store& store = state_->store;
   if (auto filter = state_->filter(where, kNever, place_index); !filter) return std::unexpected(filter.error());
-  std::vector<Phase> out;
-  auto add = [&](std::string name, Moment begin, Moment end, std::uint64_t begin_us, std::uint64_t end_us) {
-    Phase phase;
-    phase.name = std::move(name);
-    phase.begin = begin;
-    phase.end = end;
-    phase.begin_us = begin_us;
-    phase.end_us = end_us;
-    out.push_back(std::move(phase));
-  };
-  for (const Mark& m : marks(0, 0, "phase")) add(m.name, m.begin, m.end, m.begin_us, m.end_us);
-  for (const Mark& m : marks(0, 0, "scope"))
-    if (m.end > m.begin) add(m.name, m.begin, m.end, m.begin_us, m.end_us);
-  if (state_->steady.has) {
-    const StepRow& first = store.steps[state_->steady.first];
-    std::size_t start = 0;
-    while (start < state_->steady.first && store.steps[start].kind != first.kind) ++start;
-    if (start < state_->steady.first) {
-      const StepRow& a = store.steps[start];
-      const StepRow& b = store.steps[state_->steady.first - 1];
-      add(start + 1 == state_->steady.first ? "first step" : "first steps", a.begin, b.end, a.begin_us, b.end_us);
-    }
-    // One after the other where evaluations lie between them.
-    std::size_t at = state_->steady.first;
-    for (const Stretch& stretch : state_->steady.training) {
-      while (at < state_->steady.last && store.steps[at].begin < stretch.from) ++at;
-      const std::uint64_t begin_us = store.steps[at].begin_us;
-      while (at < state_->steady.last && store.steps[at].end < stretch.to) ++at;
-      add("steady steps", stretch.from, stretch.to, begin_us, store.steps[at].end_us);
-    }
-    if (start < store.steps.size() && store.steps[start].begin > 0 &&
-        std::ranges::none_of(out, [](const Phase& p) { return p.name == "build" || p.name == "import"; }))
-      add("before training", 0, store.steps[start].begin, 0, store.steps[start].begin_us);
-  }
-  auto view = state_->total(place_index, where);
-  for (Phase& phase : out) {
-    if (view) {
-      Leaf peak = (*view)->pyramid.peak_between(store, *(*view)->grouper, phase.begin, phase.end);
-      phase.peak = peak.high;
-      phase.peak_at = peak.at;
-      auto before = (*view)->pyramid.allocated_before(store, *(*view)->grouper, phase.begin);
-      auto after = (*view)->pyramid.allocated_before(store, *(*view)->grouper, phase.end);
-      phase.allocated = after.first - before.first;
-      phase.allocs = after.second - before.second;
-      for_each_live(store, phase.end, [&](std::uint32_t alloc) {
-        if (store.birth[alloc] >= phase.begin && (*view)->grouper->of(alloc) != kOut)
-          phase.growth_kept += (*view)->grouper->bytes(alloc);
-      });
-    }
-    for (const auto& sample : store.host_samples)
-      if (sample.time_us >= phase.begin_us && sample.time_us <= phase.end_us)
-        phase.host_peak = std::max(phase.host_peak, sample.row.rss);
-  }
+  std::vector<Phase> out = marked_phases(*this);
+  const bool startup_is_marked =
+      std::ranges::any_of(out, [](const Phase& phase) { return phase.name == "build" || phase.name == "import"; });
+  std::ranges::move(training_phases(store, state_->steady, startup_is_marked), std::back_inserter(out));
+  const auto view = state_->total(place_index, where);
+  if (view) measure_phases(store, **view, out);
+  measure_host(store, out);
   std::ranges::stable_sort(out, {}, &Phase::begin);
   return out;
 }

@@ -1,8 +1,8 @@
-// The one way to ask a trace. CLI, server, Python and exporters call this class and only show what it answers.
+// The only interface to a trace. CLI, server, Python and exporters call this class and only display its answers.
 //
-// Every method is const and thread-safe. Answers are exact. A method returns an error for a bad `where`, a bad instant or a
-// place that does not exist: one sentence for a person. A question that the trace cannot answer is not an error: the
-// answer says so in its `sentence` or `why`.
+// Every method is const and thread-safe. Answers are exact. A method returns an error, one sentence for the user, for an invalid
+// `where`, an invalid instant or a place that does not exist. A question that the trace cannot answer is not an error: the
+// `sentence` or `why` of the answer gives the reason.
 #pragma once
 
 #include <filesystem>
@@ -18,20 +18,21 @@
 namespace vramscope::analyze {
 
 struct OpenOptions {
-  bool keep_index = true;  // write the index beside the trace (where that folder is writable) and use it next time
+  bool keep_index = true;  // use the user's cache of indexes, and keep an index there if building it took long
   unsigned threads = 2;
-  std::filesystem::path index = {};  // where the index is; empty = <trace>.index
+  std::filesystem::path cache = {};  // the folder of the cache; empty = $XDG_CACHE_HOME/vramscope or ~/.cache/vramscope
+  double index_after_s = 0.3;        // what counts as long
 };
 
 class Engine {
  public:
-  // Opens a .vram file: maps its index if there is one that belongs to exactly this trace, else builds it.
+  // Opens a .vram file with its index from the cache, or builds the index. Writes nothing next to the trace.
   static Result<Engine> open(const std::filesystem::path& trace, const OpenOptions& options = {});
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  // Identity, size, places with their peaks, settings, losses.
+  // Identity, size, places with their peaks, settings, losses; the sentence is what the run needs, without findings (headline()).
   Overview overview() const;
   std::span<const Place> places() const;
   int main_place() const;                       // the device with the highest tensor-level peak; host only if there is no device
@@ -53,27 +54,32 @@ class Engine {
 
   Result<Stacked> stacked(const StackedRequest& request) const;
   Result<Live> live(const LiveRequest& request) const;
+  Result<Live> peak(const LiveRequest& request) const;  // with its sentence
   Result<Top> top(const TopRequest& request) const;
   Result<AddressMap> address_map(const MapRequest& request) const;
   Result<Diff> diff(const DiffRequest& request) const;
   Result<Block> allocation(std::uint64_t id) const;
   std::vector<Frame> stack(std::uint32_t id) const;  // innermost first
+  // A file as lines name it: by its last parts, or in full. Never opens that file.
+  KeptSource source(std::string_view file) const;
   Result<std::vector<MemoryEvent>> events(const EventsRequest& request) const;
   std::vector<Completion> complete(std::string_view text, std::size_t limit = 12) const;  // for the filter box
   Status check_filter(std::string_view where) const;
   // An error for a filter that no block matches: an answer about nothing would read like one about the program. An empty filter
-  // is always fine. `place` -1 = main; kEveryPlace = the whole trace.
+  // is always valid. `place` -1 = main; kEveryPlace = the whole trace.
   static constexpr int kEveryPlace = -2;
   Status check_matches(std::string_view where, int place = -1) const;
 
-  // A filter narrows the lines below the pool; card, process and pool know no blocks.
-  Result<Ledger> ledger(std::string_view at = "peak", int place = -1, std::string_view where = {}) const;
-  Result<Layers> layers(std::string_view at = "steady", int place = -1, std::string_view where = {}) const;
-  Result<Leaks> leaks(int place = -1, std::string_view where = {}) const;
-  Result<Fragmentation> fragmentation(int place = -1, std::string_view where = {}) const;
+  // The same requests with other allocators and settings.
+  Result<Whatif> whatif(const WhatifRequest& request) const;
+
+#include "analyze/gen/methods.inc"  // those of schema/answers: ledger, layers, leaks, fragmentation, ...
   Ooms ooms() const;
   Result<Ooms> ooms(std::string_view where) const;  // narrows what is shown as live, not the verdict
   Findings findings() const;
+  // Figures of the whole recording, with overview, steps, phases, categories and findings; a filter narrows steps, phases and
+  // categories.
+  Summary summary(std::string_view where = {}) const;
 
   struct State;  // inside analyze/ only
   const State& state() const { return *state_; }
@@ -83,7 +89,12 @@ class Engine {
   std::unique_ptr<State> state_;
 };
 
-// Names, in the order of their numbers; category_names() is also the order of stacks (what stays is below).
+// "at the steady peak", "at the peak", "at the end"; empty for other instants. "steady" is the peak if there is no steady state.
+inline constexpr std::string_view kAtSteadyPeak = "at the steady peak";
+inline constexpr std::string_view kAtPeak = "at the peak";
+std::string_view instant_words(const Engine& engine, std::string_view at, int place = -1);
+
+// Names, in the order of their numbers; category_names() is also the order of stacks (long-lived ones at the bottom).
 std::span<const std::string_view> category_names();
 std::span<const std::string_view> by_names();
 Result<By> by_from(std::string_view word);
@@ -91,10 +102,39 @@ Result<By> by_from(std::string_view word);
 // A file, or each trace of a run folder (newest layout: <host>-<pid>-<start>.vram), sorted by name.
 Result<std::vector<std::filesystem::path>> traces_in(const std::filesystem::path& file_or_folder);
 
-// Two or more runs, each at its own steady peak (its peak where there is no steady state), and all at the same place.
+// The sentence about a run, worst first: the program died, ran out of memory, leaks, has a fault, wastes memory; otherwise what
+// it needs. `overview` and `findings` are those of one engine.
+std::string headline(const Overview& overview, const Findings& findings);
+// The same from the trace; an error if it cannot be read.
+Result<std::string> headline_of(const std::filesystem::path& trace);
+
+// Only the figures of a summary, read from the events without building or using an index. For the last line of a recording.
+Result<Summary> summarize(const std::filesystem::path& trace);
+// The figures in one sentence.
+std::string summary_sentence(const Summary& summary);
+// The same without what the recording lacks.
+std::string figures_sentence(const Summary& summary);
+// The same with `headline` in place of the peak.
+std::string summary_sentence(const Summary& summary, std::string_view headline);
+// Device pools before host pools, then by size.
+const PoolSummary* main_pool(const Summary& summary);
+
+// What is wrong with a run, for a list of runs: "out of memory", "grows", or nothing.
+std::string_view trouble_of(const Overview& overview, const Leaks& leaks);
+
+// Two or more runs, each at its own steady peak (its peak if there is no steady state), and all at the same place.
 Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std::string> names, std::string_view where = {});
 
-// Limits against a trace. `budget` is the text of the file (TOML or YAML, docs/guide/check.md); `baseline` may be NULL. A filter
+// What the change of a row consists of, given the same split by category: "gradients +1.0 MiB, activations −0.3 MiB". Empty if
+// nothing changed.
+std::string why_changed(const CompareRow& row, std::vector<CompareRow> parts);
+// "+1.0 MiB", "−0.3 MiB"
+std::string signed_size(std::int64_t change);
+
+// Which batch size fits: from recordings of one program at different batch sizes, or from a single one with a wider error.
+Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request);
+
+// Limits against a trace. `budget` is the text of the file (TOML, docs/guide/check.md); `baseline` may be NULL. A filter
 // narrows the limits on live bytes and growth to matching blocks.
 Result<Check> check(const Engine& engine, std::string_view budget, const Engine* baseline, std::string_view where = {});
 

@@ -1,38 +1,62 @@
 #include "analyze/build.h"
 
+#include <algorithm>
+#include <chrono>
 #include <limits>
+#include <new>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "analyze/attribute.h"
-#include "analyze/cells.h"
-#include "analyze/empty_regions.h"
-#include "analyze/lifetime.h"
-#include "analyze/places.h"
-#include "analyze/pyramid.h"
-#include "analyze/scan.h"
-#include "analyze/step_marks.h"
-#include "analyze/step_measure.h"
-#include "analyze/variables.h"
+#include "analyze/attribute/attribute.h"
+#include "analyze/attribute/categories.h"
+#include "analyze/attribute/variables.h"
+#include "analyze/index/cohorts.h"
+#include "analyze/index/index_cache.h"
+#include "analyze/index/lifetime.h"
+#include "analyze/index/places.h"
+#include "analyze/index/pyramid.h"
+#include "analyze/index/scan.h"
+#include "analyze/index/tally.h"
+#include "analyze/steps/marks.h"
+#include "analyze/steps/measure.h"
+#include "analyze/verdict/empty_regions.h"
 
 namespace vramscope::analyze {
 namespace {
 
-// Positions are 32 bits wide, and a reference spends one on its sign.
+// Positions are 32 bits wide; a reference to an allocation uses one of the bits to mark frees.
 constexpr std::uint64_t kMostEvents = std::numeric_limits<std::uint32_t>::max() - 1;
 constexpr std::uint64_t kMostAllocs = std::numeric_limits<std::uint32_t>::max() / 2 - 1;
 
+// Bytes of an event and of an allocation in the columns, with their share of what is built on top of them.
+constexpr std::uint64_t kEventBytes = 9;
+constexpr std::uint64_t kAllocBytes = 28;
+constexpr std::uint64_t kWorkingShare = 2;  // the other half of the limit is for building the index and for the answers
+
 class Build {
  public:
-  Build(IndexBuilder& builder, unsigned threads) : builder_(builder), threads_(threads) {}
+  Build(Index& index, unsigned threads) : index_(index), threads_(threads) {}
+
+  // Reads the events without interpreting them.
+  Status read(const trace::Reader& reader) {
+    support::MemoryBudget memory(reader.memory_limit() / kWorkingShare);
+    if (!memory.take(reader.events(), kEventBytes) || !memory.take(reader.allocs(), kAllocBytes))
+      return asks_for_too_much(reader);
+    if (auto ok = make_columns(reader.events(), reader.allocs()); !ok) return ok;
+    auto tables = scan(reader, columns_, threads_, memory);
+    if (!tables) return std::unexpected(tables.error());
+    tables_ = std::move(*tables);
+    tally_ = tally(columns_, tables_, reader.dictionaries());
+    return {};
+  }
 
   Status run(Store& draft) {
     const trace::Reader& reader = draft.reader();
-    if (auto ok = make_columns(reader.events(), reader.allocs()); !ok) return ok;
-    tables_ = scan(reader, columns_, threads_);
+    if (auto ok = read(reader); !ok) return ok;
     show_columns(draft);
     if (auto ok = sort_lifetimes(draft); !ok) return ok;
-    name_kinds(tables_.kinds, tables_.settings, reader.dictionaries(), names_);
+    name_kinds(tables_, reader.dictionaries(), names_);
     show_tables(draft);
 
     std::vector<Place> places = places_of(reader.dictionaries());
@@ -40,24 +64,47 @@ class Build {
     PoolSet pools = main < 0 ? PoolSet(reader.dictionaries().pools.size(), 1)
                              : pools_of(places[static_cast<std::size_t>(main)], reader.dictionaries().pools.size());
     find_steps(draft, pools);
-    Attribution told = attribute(draft, columns_, names_, threads_);
+    const Attribution attribution = attribute(draft, columns_, names_, threads_);
     show_names(draft);
 
     Measured measured = measure(draft, pools, places);
     if (main >= 0)
       if (const PlacePeak& peak = measured.peaks[static_cast<std::size_t>(main)];
-          peak.steady_peak > 0 && settle_at(draft, columns_, told, names_, peak.steady_peak_at))
+          peak.steady_peak > 0 && settle_at(draft, columns_, attribution, names_, peak.steady_peak_at))
         measured = measure(draft, pools, places);
     region_use_ = region_use(draft, threads_);
     tables_.counts.main_place = static_cast<std::uint64_t>(main) + 1;
-    tables_.counts.tags_unmatched = told.unmatched;
-    return write_rest(measured.pyramid, measured.steps, measured.peaks, told.tagged);
+    tables_.counts.tags_unmatched = attribution.unmatched;
+    if (auto ok = write_tables(); !ok) return ok;
+    return write_measures(measured.pyramid, measured.steps, measured.peaks, attribution.tagged);
+  }
+
+  // Adds everything that was read to the index.
+  Status write_tables() {
+    table(Section::chunks, tables_.chunks);
+    table(Section::kinds, tables_.kinds);
+    table(Section::regions, tables_.regions);
+    table(Section::marks, tables_.marks);
+    table(Section::tags, tables_.tags);
+    table(Section::stats, tables_.stats);
+    table(Section::ooms, tables_.ooms);
+    table(Section::device_samples, tables_.device_samples);
+    table(Section::host_samples, tables_.host_samples);
+    table(Section::settings, tables_.settings);
+    table(Section::lost, tables_.lost);
+    table(Section::contexts, tables_.contexts);
+    table(Section::totals, tables_.totals);
+    table(Section::omitted, tables_.omitted);
+    table(Section::reports, tables_.reports);
+    table(Section::pool_tallies, tally_.pools);
+    put(Section::driver_tally, std::span<const Held>(&tally_.driver, 1));
+    table(Section::owner_tallies, tally_.owners);
+    put(Section::counts, std::span<const Counts>(&tables_.counts, 1));
+    return written_;
   }
 
  private:
-  static constexpr std::size_t kShownBands = 12;
-
-  // What follows from the categories of the blocks.
+  // Everything that depends on the categories of the blocks.
   struct Measured {
     Pyramid pyramid;
     std::vector<StepMeasure> steps;
@@ -65,8 +112,8 @@ class Build {
   };
 
   Measured measure(const Store& draft, const PoolSet& pools, const std::vector<Place>& places) {
-    cells_ = count_cells(draft, threads_);
-    Grouper grouper(draft, pools, By::category, nullptr, 0, kShownBands);
+    cohorts_ = count_cohorts(draft, threads_);
+    Grouper grouper(draft, pools, By::category, nullptr, 0, kShown);
     Pyramid pyramid = Pyramid::build(draft, grouper, threads_);
     std::vector<StepMeasure> steps = measure_steps(draft, grouper, pyramid, threads_);
     Steady steady = steady_state(draft, steps);
@@ -76,8 +123,8 @@ class Build {
 
   template <typename T>
   Status column(Section id, std::uint64_t count, std::span<T>& to) {
-    auto span = builder_.column<T>(id, count);
-    if (!span) return std::unexpected(span.error());
+    auto span = index_.add_column<T>(id, count);
+    if (!span) throw std::bad_alloc();  // whoever opens the trace reports it with the name of the trace
     to = *span;
     return {};
   }
@@ -86,7 +133,7 @@ class Build {
     Status ok = column(Section::birth, allocs, columns_.birth);
     if (ok) ok = column(Section::death, allocs, columns_.death);
     if (ok) ok = column(Section::kind, allocs, columns_.kind);
-    if (ok) ok = column(Section::note, allocs, columns_.note);
+    if (ok) ok = column(Section::attributes, allocs, columns_.attributes);
     if (ok) ok = column(Section::address, allocs, columns_.address);
     if (ok) ok = column(Section::ref, events, columns_.ref);
     if (ok) ok = column(Section::tick, events, columns_.tick);
@@ -97,7 +144,7 @@ class Build {
     draft.birth = columns_.birth;
     draft.death = columns_.death;
     draft.kind = columns_.kind;
-    draft.note = columns_.note;
+    draft.attributes = columns_.attributes;
     draft.address = columns_.address;
     draft.ref = columns_.ref;
     draft.tick = columns_.tick;
@@ -110,6 +157,9 @@ class Build {
     draft.marks = tables_.marks;
     draft.tags = tables_.tags;
     draft.ooms = tables_.ooms;
+    for (const auto& setting : tables_.settings)  // only what the rules of attribution ask for: a trace may have millions
+      if (const std::string_view key = text_of(draft.dictionaries(), setting.row.key); key == "xla.plans")
+        draft.settings.push_back({key, text_of(draft.dictionaries(), setting.row.value)});
   }
 
   void show_names(Store& draft) {
@@ -135,10 +185,15 @@ class Build {
   }
 
   void find_steps(Store& draft, const PoolSet& pools) {
-    const auto& words = draft.reader().dictionaries();
-    steps_ = told_steps(tables_, words, draft.events(), draft.duration_us(), names_);
+    const auto& dictionaries = draft.reader().dictionaries();
+    steps_ = reported_steps(tables_, dictionaries, draft.events(), draft.duration_us(), names_);
+    // A step that began and never ended is all that a loop without an optimizer reports.
+    if (std::ranges::all_of(steps_.steps, [](const StepRow& step) { return step.open != 0; }))
+      if (StepsFound passes = steps_of_passes(tables_, dictionaries, draft.events(), draft.duration_us(), names_);
+          passes.source != 0)
+        steps_ = std::move(passes);
     if (steps_.source == 0) {
-      steps_ = found_steps(tables_, columns_, words, pools, names_);
+      steps_ = inferred_steps(tables_, columns_, dictionaries, pools, names_);
       for (StepRow& step : steps_.steps) {
         step.begin_us = draft.time_of(step.begin + 1);
         step.end_us = draft.time_of(step.end);
@@ -149,30 +204,20 @@ class Build {
     draft.steps = steps_.steps;
   }
 
-  Status write_rest(const Pyramid& pyramid, const std::vector<StepMeasure>& measures, const std::vector<PlacePeak>& peaks,
-                    const std::vector<TaggedRow>& tagged) {
-    Status ok;
-    auto put = [&]<typename T>(Section id, std::span<const T> values) {
-      if (ok) ok = builder_.append(id, values);
-    };
-    auto table = [&]<typename T>(Section id, const std::vector<T>& values) { put(id, std::span<const T>(values)); };
-    table(Section::cells, cells_.cells);
-    table(Section::cell_counts, cells_.counts);
-    table(Section::chunks, tables_.chunks);
+  template <typename T>
+  void put(Section id, std::span<const T> values) {
+    if (written_) written_ = index_.add_table(id, values);
+  }
+  template <typename T>
+  void table(Section id, const std::vector<T>& values) {
+    put(id, std::span<const T>(values));
+  }
+
+  Status write_measures(const Pyramid& pyramid, const std::vector<StepMeasure>& measures, const std::vector<PlacePeak>& peaks,
+                        const std::vector<TaggedRow>& tagged) {
+    table(Section::cohorts, cohorts_.cohorts);
+    table(Section::cohort_counts, cohorts_.counts);
     table(Section::class_start, class_start_);
-    table(Section::kinds, tables_.kinds);
-    table(Section::regions, tables_.regions);
-    table(Section::marks, tables_.marks);
-    table(Section::tags, tables_.tags);
-    table(Section::stats, tables_.stats);
-    table(Section::ooms, tables_.ooms);
-    table(Section::device_samples, tables_.device_samples);
-    table(Section::host_samples, tables_.host_samples);
-    table(Section::settings, tables_.settings);
-    table(Section::lost, tables_.lost);
-    table(Section::contexts, tables_.contexts);
-    table(Section::totals, tables_.totals);
-    table(Section::omitted, tables_.omitted);
     table(Section::steps, steps_.steps);
     table(Section::region_use, region_use_);
     table(Section::step_measures, measures);
@@ -180,52 +225,72 @@ class Build {
     table(Section::tagged, tagged);
     table(Section::name_offsets, name_offsets_);
     put(Section::name_bytes, std::span<const char>(name_bytes_));
-    put(Section::counts, std::span<const Counts>(&tables_.counts, 1));
     put(Section::pyramid_leaves, pyramid.leaves());
     put(Section::pyramid_start, pyramid.start());
     put(Section::pyramid_peak, pyramid.peak());
-    return ok;
+    return written_;
   }
 
-  IndexBuilder& builder_;
+  Index& index_;
   unsigned threads_;
   Columns columns_;
   Tables tables_;
+  Tally tally_;
+  Status written_;
   NameTable names_;
   StepsFound steps_;
-  CellTable cells_;
+  CohortTable cohorts_;
   std::vector<RegionUse> region_use_;
   std::vector<std::uint64_t> class_start_, name_offsets_;
   std::string name_bytes_;
 };
 
-Result<Store> build(Store draft, const std::filesystem::path& index, const Fingerprint& print, unsigned threads) {
-  auto builder = IndexBuilder::create(index);
-  if (!builder) return std::unexpected(builder.error());
-  if (auto ok = Build(*builder, threads).run(draft); !ok) return std::unexpected(ok.error());
-  auto file = builder->seal(print);
-  if (!file) return std::unexpected(file.error());
-  return Store(std::move(*file), std::move(draft).release());
+Result<Index> build(Store& draft, unsigned threads) {
+  Index index;
+  if (auto ok = Build(index, threads).run(draft); !ok) return std::unexpected(ok.error());
+  return index;
+}
+
+Result<trace::Reader> open_reader(const std::filesystem::path& trace, const std::optional<IndexCache>& cache = std::nullopt) {
+  auto reader = cache ? trace::Reader::open(trace, cache->key()) : trace::Reader::open(trace);
+  if (reader && (reader->events() > kMostEvents || reader->allocs() > kMostAllocs))
+    return fail(
+        fmt::format("{}: {} events are too many to analyze; record with --trace-limit", trace.string(), reader->events()));
+  return reader;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
-Result<Store> open_store(const std::filesystem::path& trace, const std::filesystem::path& index, bool keep, unsigned threads) {
-  auto print = fingerprint(trace);
-  if (!print) return std::unexpected(print.error());
-  auto reader = trace::Reader::open(trace);
+Result<Store> open_store(const std::filesystem::path& trace, const OpenOptions& options) {
+  const unsigned threads = std::max(1u, options.threads);
+  std::optional<IndexCache> cache;
+  if (options.keep_index) cache = IndexCache::open(options.cache);
+  auto reader = open_reader(trace, cache);
   if (!reader) return std::unexpected(reader.error());
-  if (reader->events() > kMostEvents || reader->allocs() > kMostAllocs)
-    return fail(fmt::format("{}: {} events are more than one analysis can hold; record with --trace-limit", trace.string(),
-                            reader->events()));
-  if (keep)
-    if (auto file = IndexFile::open(index, *print)) return Store(std::move(*file), std::move(*reader));
-  auto store = build(Store(std::move(*reader)), keep ? index : std::filesystem::path(), *print, threads);
-  if (store || !keep) return store;
-  // No room beside the trace: the answer does not depend on a file.
-  auto again = trace::Reader::open(trace);
-  if (!again) return std::unexpected(again.error());
-  return build(Store(std::move(*again)), {}, *print, threads);
+  if (cache)
+    if (auto index = cache->find(*reader, threads)) return Store(std::move(*index), std::move(*reader));
+
+  const auto start = std::chrono::steady_clock::now();
+  Store draft(std::move(*reader));
+  auto index = build(draft, threads);
+  if (!index) return std::unexpected(index.error());
+  // Keeping an index that is built as fast as it is read would only fill the disk.
+  if (cache && seconds_since(start) >= options.index_after_s) cache->keep(*index, draft.reader(), threads);
+  return Store(std::move(*index), std::move(draft).release());
+}
+
+Result<Store> read_store(const std::filesystem::path& trace, unsigned threads) {
+  auto reader = open_reader(trace);
+  if (!reader) return std::unexpected(reader.error());
+  Index index;
+  Build build(index, threads);
+  if (auto ok = build.read(*reader); !ok) return std::unexpected(ok.error());
+  if (auto ok = build.write_tables(); !ok) return std::unexpected(ok.error());
+  return Store(std::move(index), std::move(*reader));
 }
 
 }  // namespace vramscope::analyze

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <map>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "analyze/api.h"
+#include "analyze/attribute/categories.h"
 #include "analyze/build.h"
-#include "analyze/categories.h"
-#include "analyze/facts.h"
-#include "analyze/pools.h"
-#include "analyze/state.h"
+#include "analyze/index/pools.h"
+#include "analyze/query/block_text.h"
+#include "analyze/query/state.h"
+#include "analyze/work.h"
+#include "trace/cut_stack.h"
 
 namespace vramscope::analyze {
 
@@ -17,21 +20,20 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOptions& options) {
-  std::filesystem::path index = options.index;
-  if (index.empty()) index = std::filesystem::path(trace) += ".index";
-  auto store = open_store(trace, index, options.keep_index, std::max(1u, options.threads));
+Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOptions& options) try {
+  auto store = open_store(trace, options);
   if (!store) return std::unexpected(store.error());
   auto state = std::make_unique<State>(std::move(*store));
   State& s = *state;
   s.threads = std::max(1u, options.threads);
-  s.places = places_of(s.store.words());
+  s.figures = pool_figures(s.store);
+  s.places = places_of(s.store.dictionaries());
   s.main = static_cast<int>(s.store.counts.main_place) - 1;
   if (s.main >= static_cast<int>(s.places.size())) s.main = -1;
-  auto measures = s.store.index().get<StepMeasure>(Section::step_measures);
+  auto measures = s.store.index().table<StepMeasure>(Section::step_measures);
   s.measures.assign(measures.begin(), measures.end());
   s.steady = steady_state(s.store, s.measures);
-  auto peaks = s.store.index().get<PlacePeak>(Section::place_peaks);
+  auto peaks = s.store.index().table<PlacePeak>(Section::place_peaks);
   for (std::size_t i = 0; i < s.places.size() && i < peaks.size(); ++i) {
     Place& p = s.places[i];
     p.allocs = peaks[i].allocs;
@@ -42,10 +44,11 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
     p.steady_peak = peaks[i].steady_peak;
     p.steady_peak_at = peaks[i].steady_peak_at;
     measure_pools(s.store, p);
+    settle(p, s.figures);
   }
   if (s.main >= 0) {
-    auto leaves = s.store.index().get<Leaf>(Section::pyramid_leaves);
-    auto start = s.store.index().get<Bytes>(Section::pyramid_start), peak = s.store.index().get<Bytes>(Section::pyramid_peak);
+    auto leaves = s.store.index().table<Leaf>(Section::pyramid_leaves);
+    auto start = s.store.index().table<Bytes>(Section::pyramid_start), peak = s.store.index().table<Bytes>(Section::pyramid_peak);
     auto view = std::make_shared<View>();
     view->grouper =
         std::make_unique<Grouper>(s.store, s.pools(s.places[static_cast<std::size_t>(s.main)]), By::category, nullptr, 0, kShown);
@@ -55,14 +58,23 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
     }
   }
   return Engine(std::move(state));
+} catch (const std::bad_alloc&) {
+  return not_enough_memory(trace);
+}
+
+std::unexpected<Error> not_enough_memory(const std::filesystem::path& trace) {
+  return fail(fmt::format(
+      "{}: not enough memory: the trace is larger than a recording of its size can be, or this machine has too little memory",
+      trace.string()));
 }
 
 std::span<const Place> Engine::places() const { return state_->places; }
 int Engine::main_place() const { return state_->main; }
+std::uint64_t work_of(const Engine& engine) { return engine.state().store.work.total(); }
 
 std::vector<std::string> Engine::pool_names() const {
   std::vector<std::string> out;
-  for (const trace::Pool& pool : state_->store.words().pools) out.emplace_back(state_->store.text(pool.name));
+  for (const trace::Pool& pool : state_->store.dictionaries().pools) out.emplace_back(state_->store.text(pool.name));
   return out;
 }
 
@@ -91,7 +103,7 @@ Status Engine::check_matches(std::string_view where, int place) const {
   if (!filter) return std::unexpected(filter.error());
   if (filter->everything()) return {};
   std::string on = "in the trace";
-  PoolSet pools(state_->store.words().pools.size(), 1);
+  PoolSet pools(state_->store.dictionaries().pools.size(), 1);
   if (place != kEveryPlace) {
     auto one = state_->place(place);
     if (!one) return std::unexpected(one.error());
@@ -101,19 +113,20 @@ Status Engine::check_matches(std::string_view where, int place) const {
   const Grouper blocks(state_->store, pools, &*filter);
   for (std::uint64_t alloc = 0; alloc < state_->store.allocs(); ++alloc)
     if (blocks.of(alloc) != kOut) return {};
-  return fail(fmt::format("no block {} matches '{}'", on, where));
+  return fail(fmt::format("no block {} matches \"{}\"", on, where));
 }
 
 std::vector<Frame> Engine::stack(std::uint32_t id) const {
   const Store& store = state_->store;
   std::vector<Frame> out;
-  if (id >= store.words().stacks.size()) return out;
-  for (trace::FrameId f : store.words().stacks[id].frames) {
+  if (id >= store.dictionaries().stacks.size()) return out;
+  for (trace::FrameId f : store.dictionaries().stacks[id].frames) {
     auto i = static_cast<std::size_t>(f);
-    if (i >= store.words().frames.size()) continue;
-    const trace::Frame& frame = store.words().frames[i];
+    if (i >= store.dictionaries().frames.size()) continue;
+    const trace::Frame& frame = store.dictionaries().frames[i];
     out.push_back({std::string(store.text(frame.function)), std::string(store.text(frame.file)), frame.line, frame.offset});
   }
+  if (const std::uint64_t cut = store.dictionaries().stacks[id].cut; cut > 0) out.push_back({trace::more_frames(cut), "", 0, 0});
   return out;
 }
 

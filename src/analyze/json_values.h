@@ -1,12 +1,15 @@
-// Values of answers as JSON: numbers and texts as they are, lists as arrays, what is not known as null.
+// Values of answers as JSON: numbers and texts as they are, lists as arrays, unknown values as null.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analyze/json.h"
+#include "analyze/basics.h"
+#include "support/json_writer.h"
 
 namespace vramscope::analyze {
 
@@ -16,13 +19,6 @@ void put(support::JsonWriter& json, const T& value) {
     write(json, value);
   else
     json.value(value);
-}
-inline void put(support::JsonWriter& json, const MapBlock& b) {  // many: as a row
-  json.begin_array();
-  for (std::uint64_t v : {b.id, b.address, b.granted, b.requested, std::uint64_t{b.region}, std::uint64_t{b.category},
-                          std::uint64_t{b.faded}, b.birth_us, std::uint64_t{b.label}})
-    json.value(v);
-  json.end_array();
 }
 template <typename T>
 void put(support::JsonWriter& json, const std::optional<T>& value);
@@ -62,13 +58,36 @@ class Object {
     json_.key(name);
     put(json_, value);
   }
-  void member(std::string_view name, Moment value) {  // kNever and "all ones" are no numbers for JavaScript
+  // Pairs as an object of its own.
+  template <typename T>
+  void named(std::string_view name, const std::vector<std::pair<std::string, T>>& pairs) {
+    json_.key(name).begin_object();
+    for (const auto& [key, value] : pairs) {
+      json_.key(key);
+      put(json_, value);
+    }
+    json_.end_object();
+  }
+  void member(std::string_view name, Moment value) {  // JavaScript has no number for kNever
     json_.key(name);
     if (value == kNever)
       json_.null();
     else
       json_.value(value);
   }
+
+ private:
+  support::JsonWriter& json_;
+};
+
+// An array of numbers, for structs that come by the thousand.
+class Row {
+ public:
+  explicit Row(support::JsonWriter& json) : json_(json) { json_.begin_array(); }
+  ~Row() { json_.end_array(); }
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+  void value(std::uint64_t number) { json_.value(number); }
 
  private:
   support::JsonWriter& json_;

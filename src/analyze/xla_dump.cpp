@@ -1,22 +1,32 @@
 #include "analyze/xla_dump.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "analyze/attribute.h"
-#include "analyze/op_names.h"
-#include "analyze/state.h"
+#include "analyze/attribute/attribute.h"
+#include "analyze/attribute/jax/op_names.h"
+#include "analyze/attribute/op_names.h"
+#include "analyze/query/state.h"
+#include "support/owned_fd.h"
+#include "support/owned_folder.h"
+#include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
 
 constexpr std::string_view kSuffix = "buffer-assignment.txt";
+// Newer versions of XLA write the names of values and how long they live into files of their own.
+constexpr std::string_view kMoreSuffixes[] = {"buffer-assignment-values.txt", "live-range.txt"};
+constexpr std::uint64_t kMostPlans = std::uint64_t{256} << 20;  // bytes of all plans together
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
@@ -24,7 +34,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return error == std::errc() && end != text.data() ? std::optional(value) : std::nullopt;
 }
 
-// What stands between two marks, empty where they are not there.
+// The text between two marks; empty if the first is missing.
 std::string_view between(std::string_view line, std::string_view before, std::string_view after) {
   std::size_t from = line.find(before);
   if (from == std::string_view::npos) return {};
@@ -43,8 +53,8 @@ struct Value {
 };
 
 std::string name_in(std::string_view line) {
-  std::string_view inside = between(line, "<", " @");
-  return std::string(inside.substr(std::min(inside.find(' ') + 1, inside.size())));
+  std::string_view number_and_name = between(line, "<", " @");
+  return std::string(number_and_name.substr(std::min(number_and_name.find(' ') + 1, number_and_name.size())));
 }
 
 class Dump {
@@ -83,9 +93,9 @@ class Dump {
 
   void allocation(std::string_view line) {
     if (line.starts_with("allocation ")) {
-      inside_ = line.find("preallocated-temp") != std::string_view::npos;
-      if (inside_) temporaries_.emplace_back(number(between(line, "size ", ",")).value_or(0), std::vector<Value>());
-    } else if (inside_ && line.starts_with(" value:")) {
+      in_temporary_ = line.find("preallocated-temp") != std::string_view::npos;
+      if (in_temporary_) temporaries_.emplace_back(number(between(line, "size ", ",")).value_or(0), std::vector<Value>());
+    } else if (in_temporary_ && line.starts_with(" value:")) {
       auto size = number(between(line, "(size=", ",")), offset = number(between(line, "offset=", ")"));
       if (size && offset) temporaries_.back().second.push_back({name_in(line), *size, *offset});
     }
@@ -93,8 +103,23 @@ class Dump {
 
   void value(std::string_view line) {
     if (line.starts_with("<")) current_ = name_in(line);
-    if (line.starts_with(" from instruction:"))
-      if (std::string_view op = between(line, "op_name=\"", "\""); !op.empty()) ops_[current_] = op;
+    if (!line.starts_with(" from instruction:")) return;
+    if (std::string_view op = between(line, "op_name=\"", "\""); !op.empty())
+      ops_[current_] = op;
+    else if (std::string_view copied = between(line, " copy(%", ")"); !copied.empty())
+      copies_[current_] = copied;
+  }
+
+  // A copy that XLA has added stands for the op whose result it is. In a damaged plan, copies may go round in a circle.
+  std::string op_of(std::string name) const {
+    constexpr int kMostCopies = 8;
+    for (int steps = 0; steps <= kMostCopies; ++steps) {
+      if (const auto op = ops_.find(name); op != ops_.end()) return op->second;
+      const auto copy = copies_.find(name);
+      if (copy == copies_.end()) break;
+      name = copy->second;
+    }
+    return {};
   }
 
   void range(std::string_view line) {  // "    MatMul.8{}:22-44"
@@ -104,7 +129,7 @@ class Dump {
     name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
     if (name.ends_with("{}")) name.remove_suffix(2);
     auto from = number(line.substr(colon + 1)), to = number(between(line.substr(colon), "-", " "));
-    if (!from || !to || *to < *from) return;
+    if (!from || !to || *to < *from || *to == ~std::uint64_t{0}) return;  // instructions are counted from 0
     ranges_[std::string(name)] = {*from, *to};
     last_ = std::max(last_, *to);
   }
@@ -113,20 +138,25 @@ class Dump {
     XlaBlock out;
     out.bytes = bytes;
     out.instructions = last_ + 1;
-    std::map<std::uint64_t, std::int64_t> change;  // of the bytes in use, by instruction
+    std::map<std::uint64_t, Bytes> change;  // of the bytes in use, by instruction; a decrease wraps around
     for (const Value& v : values) {
       auto [from, to] = range_of(v.name);
-      change[from] += static_cast<std::int64_t>(v.size);
-      change[to + 1] -= static_cast<std::int64_t>(v.size);
+      change[from] += v.size;
+      change[to + 1] -= v.size;
     }
-    std::int64_t in_use = 0, most = -1;
-    for (const auto& [at, delta] : change)
-      if ((in_use += delta) > most) most = in_use, out.fullest = at;
+    Bytes in_use = 0;
+    std::optional<Bytes> most;
+    for (const auto& [at, delta] : change) {
+      in_use += delta;
+      if (most && in_use <= *most) continue;
+      most = in_use;
+      out.fullest = at;
+    }
     fill(out, values);
     return out;
   }
 
-  // What is in use at the fullest instruction, by offset; a value that lies on another one's bytes adds only what is beyond them.
+  // The values in use at the fullest instruction, by offset; a value that overlaps another one adds only the rest of its bytes.
   void fill(XlaBlock& out, const std::vector<Value>& values) const {
     std::vector<const Value*> there;
     for (const Value& v : values)
@@ -138,26 +168,25 @@ class Dump {
       Bytes begin = std::max(v->offset, covered), end = std::min(std::max(v->offset + v->size, v->offset), out.bytes);
       if (end <= begin) continue;
       covered = end;
-      auto op = ops_.find(v->name);
       auto [from, to] = range_of(v->name);
-      out.parts.push_back({v->name, op == ops_.end() ? "" : op->second, "", "", end - begin, v->offset, from, to});
+      out.parts.push_back({v->name, op_of(v->name), "", "", end - begin, v->offset, from, to});
       sum += end - begin;
     }
     out.unused = out.bytes - std::min(sum, out.bytes);
     std::ranges::stable_sort(out.parts, std::greater(), &XlaPart::bytes);
   }
 
-  // Values of called computations have no range of their own: they may be there at any time.
+  // Values of called computations have no range of their own: they may be in use at any time.
   Range range_of(const std::string& name) const {
     auto it = ranges_.find(name);
     return it == ranges_.end() ? Range{0, last_} : it->second;
   }
 
   Section section_ = Section::allocations;
-  bool understood_ = false, inside_ = false;
+  bool understood_ = false, in_temporary_ = false;
   std::string current_;
   std::vector<std::pair<Bytes, std::vector<Value>>> temporaries_;
-  std::map<std::string, std::string> ops_;
+  std::map<std::string, std::string> ops_, copies_;
   std::map<std::string, Range> ranges_;
   std::uint64_t last_ = 0;
 };
@@ -170,45 +199,97 @@ std::string module_of(std::string name) {
   return name;
 }
 
+// In a folder that came with a trace, a file with the name of a plan may be anything: a link, a pipe, an endless file.
+Result<std::string> read_plan(int folder, const std::filesystem::path& path, std::uint64_t& room) {
+  const int file = support::open_regular_file(folder, path.filename().string());
+  if (file < 0) return fail(fmt::format("{}: cannot read this as a regular file ({})", path.string(), std::strerror(errno)));
+  std::string text;
+  char buffer[65536];
+  ssize_t got = 0;
+  while ((got = ::read(file, buffer, sizeof buffer)) > 0 && static_cast<std::uint64_t>(got) <= room) {
+    text.append(buffer, static_cast<std::size_t>(got));
+    room -= static_cast<std::uint64_t>(got);
+  }
+  ::close(file);
+  if (got > 0) return fail(fmt::format("{}: XLA's plans take more than {} MiB; remove some", path.string(), kMostPlans >> 20));
+  if (got < 0) return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  return text;
+}
+
+std::map<Bytes, std::uint64_t> requests_by_size(const Store& store) {
+  std::map<Bytes, std::uint64_t> requests;
+  std::vector<std::uint64_t> of_kind(store.kinds.size());
+  for (std::uint32_t kind : store.kind)
+    if (kind < of_kind.size()) ++of_kind[kind];
+  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) requests[store.kinds[kind].requested] += of_kind[kind];
+  return requests;
+}
+
 }  // namespace
 
 Result<std::vector<XlaBlock>> read_buffer_assignment(std::string_view text) {
   Dump dump(text);
-  if (!dump.understood()) return fail("this is no buffer assignment of XLA");
+  if (!dump.understood()) return fail("not an XLA buffer assignment");
   return dump.blocks();
 }
 
 Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesystem::path& folder) {
-  std::error_code error;
+  // A link in its place would show what lies elsewhere. Held by its descriptor, nobody can exchange the folder for one.
+  const support::OwnedFd held(support::open_real_folder(folder));
+  if (!held && errno != ENOENT)
+    return fail(
+        fmt::format("{}: cannot read this as a folder of XLA plans, not a link ({})", folder.string(), std::strerror(errno)));
   std::vector<std::filesystem::path> files;
-  for (auto it = std::filesystem::directory_iterator(folder, error); !error && it != std::filesystem::directory_iterator();
-       it.increment(error))
-    if (it->path().filename().string().ends_with(kSuffix)) files.push_back(it->path());
-  if (files.empty()) return fail(fmt::format("{}: no plans of XLA here; record with 'vramscope run --xla'", folder.string()));
+  std::set<std::string> names;
+  if (held)
+    for (const std::string& name : support::names_in(held.get())) {
+      if (name.ends_with(kSuffix)) files.push_back(folder / name);
+      names.insert(name);
+    }
+  if (files.empty())
+    return fail(fmt::format("{}: no XLA plans in this folder; record with 'vramscope run --xla'", folder.string()));
   std::ranges::sort(files);
 
   const Store& store = engine.state().store;
-  const LineNames lines(store.words());
+  const LineNames lines(store.dictionaries(), folders_of(store));
+  const auto recorded = requests_by_size(store);
+  std::uint64_t room = kMostPlans;
   std::vector<XlaBlock> out;
   for (const auto& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    auto blocks = read_buffer_assignment(text);
+    auto text = read_plan(held.get(), path, room);
+    if (!text) return std::unexpected(text.error());
+    const std::string stem = path.string().substr(0, path.string().size() - kSuffix.size());
+    for (std::string_view suffix : kMoreSuffixes) {
+      if (!names.contains(std::filesystem::path(stem + std::string(suffix)).filename().string())) continue;
+      auto more = read_plan(held.get(), stem + std::string(suffix), room);
+      if (!more) return std::unexpected(more.error());
+      text->append("\n").append(*more);
+    }
+    auto blocks = read_buffer_assignment(*text);
     if (!blocks) return fail(fmt::format("{}: {}", path.string(), blocks.error().message));
     for (XlaBlock& block : *blocks) {
       block.module = module_of(path.filename().string());
       for (XlaPart& part : block.parts) {
-        OpSourceWords source = source_of(store.words(), lines, part.op);
+        const SourceTexts source = source_of(store.dictionaries(), lines, part.op);
         part.line = source.line;
-        part.layer = !source.layer.empty() ? source.layer : meaning_of(part.op, "output", trace::Framework::tensorflow).layer;
+        const auto framework = jax::is_name(part.op) ? trace::Framework::jax : trace::Framework::tensorflow;
+        part.layer = !source.layer.empty() ? source.layer : meaning_of(part.op, "output", framework).layer;
       }
-      for (std::uint32_t kind : store.kind)
-        if (kind < store.kinds.size() && store.kinds[kind].requested == block.bytes) ++block.recorded;
+      if (const auto blocks_of_size = recorded.find(block.bytes); blocks_of_size != recorded.end())
+        block.recorded = blocks_of_size->second;
       out.push_back(std::move(block));
     }
   }
   std::ranges::stable_sort(out, std::greater(), &XlaBlock::bytes);
   return out;
+}
+
+std::string sentence_of(const std::vector<XlaBlock>& blocks) {
+  if (blocks.empty()) return "No XLA executable needs a temporary block.";
+  const XlaBlock& first = blocks.front();
+  return fmt::format("{} takes one block of {} for its temporaries; {} of it is in use at instruction {} of {}.", first.module,
+                     support::format_size(first.bytes), support::format_size(first.bytes - first.unused), first.fullest,
+                     first.instructions);
 }
 
 }  // namespace vramscope::analyze

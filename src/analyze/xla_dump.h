@@ -1,5 +1,5 @@
-// What XLA planned for the one block that an executable takes for its temporaries: read from the text that `--xla_dump_to` makes
-// XLA write (`vramscope run --xla`).
+// What XLA planned for the one block that an executable allocates for its temporaries, as written by XLA with `--xla_dump_to`
+// (`vramscope run --xla`).
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,19 @@ struct XlaBlock {
   std::string module;
   Bytes bytes = 0;
   std::uint64_t instructions = 0;
-  std::uint64_t fullest = 0;   // the instruction at which the most of it is in use
+  std::uint64_t fullest = 0;   // the instruction at which most of it is in use
   std::vector<XlaPart> parts;  // what is in use there, largest first; a byte that two values share counts once
   Bytes unused = 0;            // bytes = sum of the parts + unused
   std::uint64_t recorded = 0;  // blocks of this size in the trace
 };
 
-// The temporary blocks of one dump (*-buffer-assignment.txt); none where the executable needs none.
+// The temporary blocks of one dump (*-buffer-assignment.txt); empty if the executable needs none.
 Result<std::vector<XlaBlock>> read_buffer_assignment(std::string_view text);
 
-// Those of all dumps in a folder, largest first, with layers and lines as the trace knows them.
+// The temporary blocks of all dumps in a folder, largest first, with layers and lines from the trace.
 Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesystem::path& folder);
+
+// The answer in one sentence.
+std::string sentence_of(const std::vector<XlaBlock>& blocks);
 
 }  // namespace vramscope::analyze

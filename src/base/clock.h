@@ -1,4 +1,4 @@
-// Time stamps for records: the time-stamp counter where the machine's is trustworthy, else the monotonic clock.
+// Time stamps for records: the time-stamp counter if it is trustworthy on this machine, else the monotonic clock.
 #pragma once
 
 #include <time.h>

@@ -1,4 +1,4 @@
-// A fast 64-bit hash of a few bytes to a few hundred, for interning inside the user's process.
+// A fast 64-bit hash of a few to a few hundred bytes, for interning inside the user's process.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +32,12 @@ inline std::uint64_t load_tail(const char* bytes, std::size_t count) {
   return count == 0 ? 0 : (byte(0) << 16) | (byte(count >> 1) << 8) | byte(count - 1);
 }
 
-// Never 0: tables use 0 for an empty place.
+// Never 0: tables use 0 for an empty slot.
 inline std::uint64_t hash(const char* bytes, std::size_t count, std::uint64_t seed = 0) {
   constexpr std::uint64_t k0 = 0x9e3779b97f4a7c15, k1 = 0xd6e8feb86659fd93, k2 = 0xa0761d6478bd642f;
   std::uint64_t h = (seed + count) * k0 ^ k2;
   if (count >= 8) {
-    // Whole pairs of words, then the last two words, which may overlap what came before.
+    // Whole pairs of words, then the last two words, which may overlap the previous ones.
     const char* end = bytes + count;
     for (; end - bytes > 16; bytes += 16) h = mix(load64(bytes) ^ k0, load64(bytes + 8) ^ h);
     h = mix(load64(count >= 16 ? end - 16 : bytes) ^ k1, load64(end - 8) ^ h);

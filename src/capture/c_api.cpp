@@ -4,17 +4,16 @@
 #include <cstdint>
 
 #include "capture/cuda/attach.h"
-#include "capture/loader.h"
+#include "capture/elf_symbols.h"
+#include "capture/framework.h"
 #include "capture/patch.h"
-#include "capture/tensorflow/attach.h"
-#include "capture/tensorflow/library.h"
-#include "capture/tensorflow/pools.h"
-#include "capture/torch/library.h"
-#include "capture/torch/reporter.h"
-#include "record/arena.h"
+#include "capture/python/startup.h"
+#include "capture/reported_steps.h"
 #include "record/options.h"
 #include "record/recorder.h"
+#include "record/setup.h"
 #include "record/state.h"
+#include "record/text.h"
 #include "vramscope/recorder.h"
 
 #define VS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -22,9 +21,10 @@
 namespace vramscope::capture {
 namespace {
 
-__attribute__((constructor)) void library_loaded() { record::read_environment(); }
-
-constexpr const char* kFrameworks[] = {"none", "tensorflow", "pytorch", "jax", "cuda"};
+__attribute__((constructor)) void library_loaded() {
+  record::read_environment();
+  python::prepare();
+}
 
 void copy_text(char* out, std::size_t capacity, const char* text) {
   std::size_t i = 0;
@@ -37,8 +37,9 @@ void fill(vramscope_pool_info& out, std::uint8_t index) {
   constexpr auto relaxed = std::memory_order_relaxed;
   out = {};
   copy_text(out.name, sizeof out.name, record::pool_name(index));
-  const auto framework = static_cast<std::size_t>(pool.framework);
-  copy_text(out.framework, sizeof out.framework, framework < 5 ? kFrameworks[framework] : "none");
+  const Framework* const framework = framework_of(pool.framework);
+  const char* const driver = pool.framework == record::Framework::cuda ? "cuda" : "none";
+  copy_text(out.framework, sizeof out.framework, framework != nullptr ? framework->word : driver);
   out.device = pool.device;
   out.level = static_cast<std::int32_t>(pool.level);
   out.memory = static_cast<std::int32_t>(pool.memory);
@@ -55,7 +56,12 @@ void fill(vramscope_pool_info& out, std::uint8_t index) {
   out.before_bytes = pool.before_bytes.load(relaxed);
 }
 
+std::atomic<bool> g_steps_reported;
+
 }  // namespace
+
+bool steps_are_reported() { return g_steps_reported.load(std::memory_order_relaxed); }
+
 }  // namespace vramscope::capture
 
 using namespace vramscope;
@@ -63,6 +69,7 @@ using namespace vramscope;
 VS_EXPORT int vramscope_recording(void) { return record::active() ? 1 : 0; }
 
 VS_EXPORT void vramscope_mark(int kind, int edge, const char* name, int64_t number, const char* detail) {
+  if (kind == static_cast<int>(record::MarkKind::step)) capture::g_steps_reported.store(true, std::memory_order_relaxed);
   const std::uint8_t flags = static_cast<std::uint8_t>(edge == 1 ? +spool::kFlagBegin : edge == 2 ? +spool::kFlagEnd : 0);
   if (kind > 0 && kind < 0xffff) record::mark(static_cast<record::MarkKind>(kind), flags, name, number, detail);
 }
@@ -73,6 +80,16 @@ VS_EXPORT void vramscope_tag(uint64_t address, uint64_t bytes, int category, con
 
 VS_EXPORT void vramscope_setting(const char* key, const char* value) { record::setting(key, value); }
 
+VS_EXPORT void vramscope_report(int kind, const char* const* texts, int text_count, const uint64_t* numbers, int number_count) {
+  const base::ReportShape shape = base::report_shape(static_cast<std::uint32_t>(kind));
+  if (shape.texts == 0 || text_count != shape.texts || number_count != shape.numbers) return;
+  if (texts != nullptr && numbers != nullptr) record::report(static_cast<std::uint16_t>(kind), texts, numbers);
+}
+
+VS_EXPORT void vramscope_python_watches(const char* framework) {
+  if (const capture::Framework* const known = capture::framework_called(framework)) capture::python::framework_watched(*known);
+}
+
 VS_EXPORT void vramscope_op_source(const char* op, const char* file, int line, const char* function, const char* layer) {
   record::op_source(op, file, line > 0 ? static_cast<std::uint32_t>(line) : 0, function, layer);
 }
@@ -80,8 +97,8 @@ VS_EXPORT void vramscope_op_source(const char* op, const char* file, int line, c
 VS_EXPORT int vramscope_check(const char* name) {
   record::mark(record::MarkKind::check, 0, name, -1, nullptr);
   if (!record::active()) return 0;
-  int answered = capture::torch::record_stats();
-  if (capture::tensorflow::is_bound()) answered += capture::tensorflow::record_stats(*capture::tensorflow::library());
+  int answered = 0;
+  for (const capture::Framework* framework : capture::frameworks()) answered += framework->record_counters();
   return answered;
 }
 
@@ -127,15 +144,15 @@ VS_EXPORT int vramscope_attach(const char* spool_folder, uint64_t spool_limit, c
   record::g_options.spool_limit = spool_limit;
   record::parse_options(options);
   record::turn_on();
-  if (!record::active()) return refuse("the spool could not be created; is the folder writable and the disk not full?");
+  if (!record::active())
+    return refuse("the spool could not be created; check that the folder is writable and the disk is not full");
   // Frameworks that are loaded later are not seen: the library comes too late to be found first.
-  if (capture::loaded_library("libtensorflow_framework.so") != nullptr && capture::tensorflow::attach_late() == 0) {
+  for (const capture::Framework* framework : capture::frameworks()) {
+    if (capture::loaded_object(framework->library).dynamic == nullptr || framework->attach_late() != 0) continue;
     vramscope_detach();
-    return refuse("TensorFlow is loaded but its tables could not be changed (hardened system?); use `vramscope run`");
-  }
-  if (capture::torch::attach_late() == 0) {
-    vramscope_detach();
-    return refuse("PyTorch is loaded but its import tables could not be changed (hardened system?); use `vramscope run`");
+    record::Text<256> reason;
+    reason.add(framework->name).add(" is loaded, but its tables cannot be changed (a hardened system?); use 'vramscope run'");
+    return refuse(reason.c_str());
   }
   capture::cuda::attach_late();  // as far as it goes: pointers on the heap stay
   return 0;

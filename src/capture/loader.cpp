@@ -6,36 +6,13 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <atomic>
-
-#include "base/glibc.h"
 #include "capture/elf_symbols.h"
 
 namespace vramscope::capture {
 
 namespace {
-
-using Dlsym = void* (*)(void*, const char*);
-
-struct Search {
-  const char* file_name;
-  char path[4096];
-};
-
-int match_name(dl_phdr_info* info, std::size_t, void* data) {
-  auto* search = static_cast<Search*>(data);
-  const char* path = info->dlpi_name;
-  if (path == nullptr || *path == '\0') return 0;
-  const char* slash = strrchr(path, '/');
-  const char* name = slash != nullptr ? slash + 1 : path;
-  const std::size_t length = strlen(path);
-  if (strncmp(name, search->file_name, strlen(search->file_name)) != 0 || length >= sizeof search->path) return 0;
-  memcpy(search->path, path, length + 1);
-  return 1;
-}
 
 int match_code(dl_phdr_info* info, std::size_t, void* data) {
   const auto address = *static_cast<const std::uintptr_t*>(data);
@@ -50,22 +27,9 @@ int match_code(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-void* real_dlsym(void* handle, const char* name) {
-  static std::atomic<Dlsym> real;
-  Dlsym found = real.load(std::memory_order_acquire);
-  if (found == nullptr) {
-    void* symbol = libc_function("dlsym");
-    if (symbol == nullptr) return nullptr;
-    memcpy(&found, &symbol, sizeof found);
-    real.store(found, std::memory_order_release);
-  }
-  return found(handle, name);
-}
-
-void* loaded_library(const char* file_name) {
-  Search search{file_name, {}};
-  if (dl_iterate_phdr(match_name, &search) == 0) return nullptr;
-  return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+bool keep_loaded(const char* file_name) {
+  const LoadedObject object = loaded_object(file_name);
+  return object.dynamic != nullptr && dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD) != nullptr;
 }
 
 bool is_code(const void* address) {

@@ -10,8 +10,6 @@
 
 #include <cstdint>
 
-#include "capture/loader.h"
-
 namespace vramscope::capture {
 
 namespace {
@@ -26,7 +24,7 @@ std::size_t g_place_count;
 
 constexpr std::size_t kVtableSlots = 40;
 
-// Import tables and vtables may lie in pages that were made read-only after start-up. They become so again.
+// Import tables and vtables may be in pages that were made read-only after start-up. They are made read-only again.
 bool is_writable(const void* address);
 
 bool store(void** slot, void* value) {
@@ -167,7 +165,7 @@ bool holds(const dl_phdr_info& info, std::uintptr_t address) {
   return false;
 }
 
-// Words that are exactly the address of a function to replace. A number that happens to be one is as good as impossible.
+// Words that are exactly the address of a function to replace. It is practically impossible that a number equals one by chance.
 void redirect_words(std::uintptr_t begin, std::uintptr_t end, const Range& range, Job& job) {
   for (std::uintptr_t at = (begin + 7) & ~std::uintptr_t{7}; at + sizeof(void*) <= end; at += sizeof(void*)) {
     auto* slot = reinterpret_cast<void**>(at);
@@ -199,14 +197,16 @@ void redirect_vtable(void** vtable, Job& job) {
 
 }  // namespace
 
-int redirect(void* library, const char* const* vtables, std::size_t vtable_count, const Replacement* replacements,
+int redirect(const LoadedObject& object, const char* const* vtables, std::size_t vtable_count, const Replacement* replacements,
              std::size_t replacement_count) {
   Job job{replacements, replacement_count, 0};
   for (std::size_t v = 0; v < vtable_count; ++v)
-    if (void* vtable = real_dlsym(library, vtables[v])) redirect_vtable(static_cast<void**>(vtable), job);
+    if (void* vtable = symbol_in(object, vtables[v])) redirect_vtable(static_cast<void**>(vtable), job);
   dl_iterate_phdr(redirect_object, &job);
   return job.places;
 }
+
+bool redirect_slot(void** slot, void* ours) { return replace(slot, ours); }
 
 int redirect_data(const Replacement* replacements, std::size_t replacement_count) {
   Job job{replacements, replacement_count, 0};

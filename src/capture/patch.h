@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "capture/elf_symbols.h"
+
 namespace vramscope::capture {
 
 struct Replacement {
@@ -11,13 +13,15 @@ struct Replacement {
   void* ours;
 };
 
-// Redirects the import tables of all loaded objects, and the slots of the named vtables in `library`, from original to ours.
-// Remembers what it changed. Returns the number of places; 0 means that nothing would be seen.
-int redirect(void* library, const char* const* vtables, std::size_t vtable_count, const Replacement* replacements,
+// Redirects the import tables of all loaded objects, and the slots of the named vtables in `object`, from original to ours.
+// Remembers what it changed. Returns the number of places; 0 means that nothing would be recorded.
+int redirect(const LoadedObject& object, const char* const* vtables, std::size_t vtable_count, const Replacement* replacements,
              std::size_t replacement_count);
+// Redirects one function pointer in a loaded object: a slot of a vtable.
+bool redirect_slot(void** slot, void* ours);
 // Redirects function pointers that loaded objects keep in their own writable data.
 int redirect_data(const Replacement* replacements, std::size_t replacement_count);
-// Puts everything back.
+// Restores everything.
 void restore();
 
 }  // namespace vramscope::capture

@@ -1,25 +1,51 @@
-// The only file that knows the option parser: it compiles slowly.
+// The only file that knows the option parser, which compiles slowly.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
+#include <functional>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 
-#include "cli/answer.h"
-#include "cli/colour.h"
+#include "cli/build_info.h"
 #include "cli/help.h"
-#include "cli/ranks.h"
-#include "cli/terminal.h"
+#include "cli/show/answer.h"
+#include "cli/show/colour.h"
+#include "cli/show/ranks.h"
+#include "cli/show/terminal.h"
 #include "cli/verb.h"
+#include "support/file.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
 
 namespace {
+
+// "--rows" of "-n,--rows".
+std::string long_name(std::string_view names) { return std::string(names.substr(names.rfind(',') + 1)); }
+
+// Stricter than the parser's own conversion, which reads -1 as the largest number.
+template <typename Number>
+Number number_in(const std::string& option, const std::string& text, std::string_view expected) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw CLI::ValidationError(option, fmt::format("invalid number \"{}\": expected {}", text, expected));
+  return value;
+}
+
+// The parser's own check would list the choices twice in the help.
+std::function<std::string(const std::string&)> one_of(std::vector<std::string> choices) {
+  return [choices = std::move(choices)](const std::string& text) {
+    if (std::ranges::find(choices, text) != choices.end()) return std::string();
+    return fmt::format("invalid value \"{}\": expected {}", text, fmt::join(choices, ", "));
+  };
+}
 
 class Cli11Arguments final : public Arguments {
  public:
@@ -38,28 +64,26 @@ class Cli11Arguments final : public Arguments {
   void choice(std::string_view names, std::string& target, const std::vector<std::string>& choices,
               std::string_view help) override {
     app_.add_option(std::string(names), target, std::string(help))
-        ->check(CLI::IsMember(choices))
+        ->check(one_of(choices))
         ->type_name(fmt::format("{}", fmt::join(choices, "|")));
   }
   void size(std::string_view names, std::uint64_t& target, std::string_view help) override {
-    const auto read = [&target](const std::string& text) {
+    const auto read = [&target, option = long_name(names)](const std::string& text) {
       const auto bytes = support::parse_size(text);
-      if (!bytes) throw CLI::ValidationError(bytes.error().message);
+      if (!bytes) throw CLI::ValidationError(option, bytes.error().message);
       target = *bytes;
     };
     app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("SIZE");
   }
   void number(std::string_view names, double& target, std::string_view help) override {
-    app_.add_option(std::string(names), target, std::string(help))->type_name("NUMBER");
+    const auto read = [&target, option = long_name(names)](const std::string& text) {
+      target = number_in<double>(option, text, "a number");
+    };
+    app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("NUMBER");
   }
   void count(std::string_view names, std::uint64_t& target, std::string_view help) override {
-    // The parser's own reading takes -1 for the largest number there is.
-    const auto read = [&target](const std::string& text) {
-      std::uint64_t value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error != std::errc{} || end != text.data() + text.size())
-        throw CLI::ValidationError(fmt::format("'{}' is not a number from 0 on", text));
-      target = value;
+    const auto read = [&target, option = long_name(names)](const std::string& text) {
+      target = number_in<std::uint64_t>(option, text, "a non-negative integer");
     };
     app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("N");
   }
@@ -77,12 +101,12 @@ class Cli11Arguments final : public Arguments {
   }
 
   bool has_command() const { return command_ != nullptr; }
-  // Before the command, and none of ours: a slip of the pen, not a command.
+  // Before the command and not one of our options: a typo, not a command.
   std::optional<std::string> unknown_option() const {
     if (command_ == nullptr || app_.remaining().empty() || !app_.remaining().front().starts_with("-")) return std::nullopt;
     return app_.remaining().front();
   }
-  // Without "--" the command begins at the first word that is no option of ours.
+  // Without "--", the command starts at the first word that is not one of our options.
   void take_command(const std::vector<std::string>& after_dashes) const {
     if (command_ == nullptr) return;
     *command_ = app_.remaining();
@@ -101,7 +125,7 @@ struct Candidate {
   std::unique_ptr<Cli11Arguments> arguments;
 };
 
-// What follows "--", which the parser must not see: the options in it are the command's own.
+// What follows "--", which the parser must not see: its options belong to the command.
 std::vector<std::string> split_at_dashes(int& argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) != "--") continue;
@@ -112,14 +136,27 @@ std::vector<std::string> split_at_dashes(int& argc, char** argv) {
   return {};
 }
 
+// The parser's messages have another shape than ours.
+std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::vector<std::string> extra = app.remaining(true);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extra.empty()) {
+    const std::string& first = extra.front();
+    return fmt::format("{} \"{}\"", first.starts_with('-') ? "unknown option" : "unexpected argument", first);
+  }
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch))
+    return text.substr(0, text.find(':')) + (text.ends_with("missing") ? ": missing value" : ": given more than once");
+  return text;
+}
+
 int complain(std::string_view message) {
   fmt::print(stderr, "vramscope: {}\n", printable(message));
   return 2;
 }
 
-// An answer that could not be written is none.
+// An answer that could not be written is a failure.
 int answer(VerbBody& body) {
-  const auto unwritten = [](int reason) { return complain(fmt::format("the answer cannot be written: {}", strerror(reason))); };
+  const auto unwritten = [](int reason) { return complain(support::output_error(reason).error().message); };
   try {
     const Result<int> code = body.run();
     if (!code) return complain(code.error().message);
@@ -127,7 +164,65 @@ int answer(VerbBody& body) {
     return *code == 0 && damage_was_said() ? 2 : *code;
   } catch (const std::system_error& error) {
     return unwritten(error.code().value());
+  } catch (const std::bad_alloc&) {
+    return complain("not enough memory: this trace needs more than a file of its size may use; it is damaged or forged");
+  } catch (const std::runtime_error& error) {
+    return complain(error.what());
   }
+}
+
+// Options of every verb that reads traces. A verb that starts a command leaves the rest of its line to that command.
+void add_common_options(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--rank", [](const std::string& rank) { choose_rank(number_in<std::int64_t>("--rank", rank, "an integer")); },
+         "use this rank of a run with several")
+      ->type_name("NUMBER");
+  app.add_option_function<std::string>("--color", choose_colour,
+                                       "use colors: auto (default) colors a terminal's output unless NO_COLOR is set")
+      ->check(one_of({"never", "auto", "always"}))
+      ->type_name("never|auto|always");
+}
+
+std::vector<Candidate> add_verbs(CLI::App& app) {
+  std::vector<Candidate> candidates;
+  for (const Verb& verb : verbs()) {
+    Candidate candidate{verb, app.add_subcommand(std::string(verb.name), std::string(verb.help)), verb.make(), nullptr};
+    candidate.app->set_help_flag("-h,--help", "show this help");
+    candidate.app->footer(fmt::format("Examples:\n{}", verb.examples));
+    candidate.arguments = std::make_unique<Cli11Arguments>(*candidate.app);
+    candidate.body->declare(*candidate.arguments);
+    if (!candidate.arguments->has_command()) add_common_options(*candidate.app);
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+// The help of the verb that was asked about, else of the program.
+int print_help(const std::vector<Candidate>& candidates, std::optional<std::string_view> first_word) {
+  for (const Candidate& candidate : candidates)
+    if (candidate.app->parsed() || candidate.verb.name == first_word) {
+      fmt::print("{}", candidate.app->help("vramscope"));
+      return 0;
+    }
+  fmt::print("{}", help_page());
+  return 0;
+}
+
+int complain_about(const CLI::App& app, const CLI::ParseError& error, const std::vector<Candidate>& candidates,
+                   std::optional<std::string_view> first_word) {
+  const std::string problem = in_our_words(app, error);
+  if (!first_word || first_word->starts_with("-")) return complain(fmt::format("{}; see 'vramscope --help'", problem));
+  const bool known =
+      std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.verb.name == first_word; });
+  if (!known) return complain(fmt::format("unknown command \"{}\"; see 'vramscope --help'", *first_word));
+  return complain(fmt::format("{}; see 'vramscope {} --help'", problem, *first_word));
+}
+
+int run_verb(Candidate& candidate, const std::vector<std::string>& after_dashes) {
+  if (const auto option = candidate.arguments->unknown_option())
+    return complain(fmt::format("unknown option \"{}\"; see 'vramscope {} --help'", *option, candidate.verb.name));
+  candidate.arguments->take_command(after_dashes);
+  return answer(*candidate.body);
 }
 
 }  // namespace
@@ -138,60 +233,26 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(0, 1);
   bool help = false;
   bool version = false;
-  app.add_flag("-h,--help", help, "show this page");
-  app.add_flag("--version", version, "show the version");
-  std::vector<Candidate> candidates;
-  for (const Verb& verb : verbs()) {
-    Candidate candidate{verb, app.add_subcommand(std::string(verb.name), std::string(verb.help)), verb.make(), nullptr};
-    candidate.app->set_help_flag("-h,--help", "show this page");
-    candidate.app->footer(fmt::format("Examples:\n{}", verb.examples));
-    candidate.arguments = std::make_unique<Cli11Arguments>(*candidate.app);
-    candidate.body->declare(*candidate.arguments);
-    if (!candidate.arguments->has_command())
-      candidate.app
-          ->add_option_function<std::int64_t>(
-              "--rank", [](const std::int64_t& rank) { choose_rank(rank); }, "of a run with several ranks, this one")
-          ->type_name("NUMBER");
-    if (!candidate.arguments->has_command())
-      candidate.app
-          ->add_option_function<std::string>("--color", choose_colour, "colours: a terminal gets them, unless NO_COLOR is set")
-          ->check(CLI::IsMember({"never", "auto", "always"}))
-          ->type_name("never|auto|always");
-    candidates.push_back(std::move(candidate));
-  }
+  app.add_flag("-h,--help", help, "show this help");
+  app.add_flag("--version", version, "show the version, commit and build");
+  std::vector<Candidate> candidates = add_verbs(app);
+  const auto first_word = argc > 1 ? std::optional<std::string_view>(argv[1]) : std::nullopt;
   std::vector<std::string> after_dashes;
   for (const Candidate& candidate : candidates)
-    if (argc > 1 && candidate.verb.name == argv[1] && candidate.arguments->has_command())
-      after_dashes = split_at_dashes(argc, argv);
+    if (candidate.verb.name == first_word && candidate.arguments->has_command()) after_dashes = split_at_dashes(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    for (const Candidate& candidate : candidates)
-      if (candidate.app->parsed() || (argc > 1 && candidate.verb.name == argv[1])) {
-        fmt::print("{}", candidate.app->help("vramscope"));
-        return 0;
-      }
-    fmt::print("{}", help_page());
-    return 0;
+    return print_help(candidates, first_word);
   } catch (const CLI::ParseError& error) {
-    const std::string verb = argc > 1 && argv[1][0] != '-' ? fmt::format(" {}", argv[1]) : "";
-    const bool known =
-        std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return argc > 1 && c.verb.name == argv[1]; });
-    if (!known && !verb.empty()) return complain(fmt::format("there is no verb '{}'; see 'vramscope --help'", argv[1]));
-    return complain(fmt::format("{}; see 'vramscope{} --help'", error.what(), verb));
+    return complain_about(app, error, candidates, first_word);
   }
   if (version) {
-    fmt::print("vramscope {}\n", VRAMSCOPE_VERSION);
+    fmt::print("vramscope {} ({})\n", VRAMSCOPE_VERSION, build_info());
     return 0;
   }
-  for (Candidate& candidate : candidates) {
-    if (!candidate.app->parsed()) continue;
-    if (const auto option = candidate.arguments->unknown_option())
-      return complain(
-          fmt::format("{} has no option {}; see 'vramscope {} --help'", candidate.verb.name, *option, candidate.verb.name));
-    candidate.arguments->take_command(after_dashes);
-    return answer(*candidate.body);
-  }
+  for (Candidate& candidate : candidates)
+    if (candidate.app->parsed()) return run_verb(candidate, after_dashes);
   fmt::print(help ? stdout : stderr, "{}", help_page());
   return help ? 0 : 2;
 }

@@ -18,7 +18,7 @@ class ElfFile {
     size_ = file_ ? static_cast<std::uint64_t>(file_.tellg()) : 0;
   }
 
-  // False: the file is shorter than it says.
+  // False: the file is shorter than its headers claim.
   bool read(std::uint64_t offset, void* out, std::uint64_t bytes) {
     if (offset > size_ || bytes > size_ - offset) return false;
     file_.seekg(static_cast<std::streamoff>(offset));
@@ -45,7 +45,7 @@ Result<std::set<std::string>> elf_exports(const std::filesystem::path& library) 
   Elf64_Ehdr head{};
   if (!file.read(0, &head, sizeof head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
       head.e_ident[EI_CLASS] != ELFCLASS64)
-    return bad("no 64-bit ELF file");
+    return bad("not a 64-bit ELF file");
   std::vector<Elf64_Shdr> sections;
   if (head.e_shentsize != sizeof(Elf64_Shdr) ||
       !file.read_all(head.e_shoff, std::uint64_t{head.e_shnum} * sizeof(Elf64_Shdr), sections))
@@ -57,7 +57,7 @@ Result<std::set<std::string>> elf_exports(const std::filesystem::path& library) 
     std::vector<char> texts;
     const Elf64_Shdr& strings = sections[section.sh_link];
     if (!file.read_all(section.sh_offset, section.sh_size, symbols) || !file.read_all(strings.sh_offset, strings.sh_size, texts))
-      return bad("is cut short");
+      return bad("is truncated");
     texts.push_back('\0');
     for (const Elf64_Sym& symbol : symbols)
       if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < texts.size()) names.emplace(texts.data() + symbol.st_name);

@@ -1,4 +1,4 @@
-// Which symbols a shared library offers, read from the file: nothing is loaded or run.
+// Which symbols a shared library exports, read from the file: nothing is loaded or run.
 #pragma once
 
 #include <filesystem>

@@ -13,9 +13,9 @@ std::string_view title(Group group) {
     case Group::record:
       return "Record";
     case Group::answer:
-      return "Ask";
+      return "Analyze";
     case Group::inspect:
-      return "Look inside";
+      return "Inspect";
     case Group::other:
       break;
   }
@@ -33,11 +33,12 @@ std::string help_page() {
   }
   page +=
       "\nExamples\n"
-      "  vramscope run -- python train.py          record a training, untouched\n"
-      "  vramscope summary vramscope-runs/latest   what was recorded, in words\n"
-      "  vramscope doctor                          what can be recorded on this machine\n"
-      "\n'vramscope VERB --help' explains a verb. Exit codes: 0 fine, 1 a check failed, 2 bad usage or input; 'run' ends as the "
-      "command does.\n";
+      "  vramscope run -- python train.py          record an unmodified training run\n"
+      "  vramscope summary vramscope-runs/latest   show what was recorded\n"
+      "  vramscope doctor                          check what can be recorded on this machine\n"
+      "\n'vramscope VERB --help' describes a verb. Exit codes: 0 success, 1 a check failed, 2 bad usage or input; 'run' exits "
+      "with the "
+      "code of its command.\n";
   return page;
 }
 

@@ -1,4 +1,4 @@
-// The page that --help shows.
+// The text that --help prints.
 #pragma once
 
 #include <string>

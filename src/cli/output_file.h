@@ -1,4 +1,4 @@
-// Files that a verb writes beside its answer.
+// Files that a verb writes in addition to its answer.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace vramscope::cli {
 
-// Refuses an output that is one of the inputs, by whatever name (links too): writing it would destroy what is read. An input that
-// is a folder stands for the traces in it.
+// Rejects an output that is one of the inputs under any name (including links): writing it would destroy what is read. An input
+// that is a folder stands for the traces in it.
 Status not_an_input(const std::string& output, const std::vector<std::string>& inputs);
 
-// Writes the whole file, or says why not.
+// Writes the whole file, or returns why not. The old file stays until the new one is complete; a link is replaced, not
+// followed.
 Status write_output(const std::string& output, std::string_view text);
 
 }  // namespace vramscope::cli

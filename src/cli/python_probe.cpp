@@ -2,27 +2,34 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <sstream>
 
-#include "cli/launch.h"
+#include "cli/run/launch.h"
 
 namespace vramscope::cli {
 
 namespace {
 
-// find_spec looks for the folder only; the version stands in the package's metadata.
+// find_spec looks for the folder only; the version stands in the package's metadata. Arguments: module, a comma, its
+// distributions.
+// With -c, Python looks for modules in the current folder first, which may be anybody's: that place goes before anything is
+// imported from a file.
 constexpr const char* kScript = R"(
-import importlib.util, sys
+import sys
+sys.path[:] = [place for place in sys.path if place.startswith("/")]
+import importlib.util
 try:
     from importlib import metadata
 except ImportError:
     metadata = None
 print("python", sys.version.split()[0], sys.executable, sep="\t")
-for name, distributions in (("tensorflow", ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")), ("keras", ("keras",)),
-                            ("torch", ("torch",)), ("jax", ("jax",))):
+for package in sys.argv[1:]:
+    name, *distributions = package.split(",")
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         continue
@@ -35,6 +42,13 @@ for name, distributions in (("tensorflow", ("tensorflow", "tensorflow-cpu", "ten
             pass
     print(name, version, list(spec.submodule_search_locations)[0], sep="\t")
 )";
+
+std::vector<const analyze::Package*> all_packages() {
+  std::vector<const analyze::Package*> all;
+  for (const analyze::Framework* framework : analyze::frameworks())
+    for (const analyze::Package& package : framework->packages) all.push_back(&package);
+  return all;
+}
 
 Result<std::string> output_of(const std::string& file, const std::vector<std::string>& command) {
   int ends[2];
@@ -55,7 +69,7 @@ Result<std::string> output_of(const std::string& file, const std::vector<std::st
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(fmt::format("{} could not be asked for its packages", file));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(fmt::format("{}: does not list its packages", file));
   return text;
 }
 
@@ -65,9 +79,12 @@ Result<PythonFound> probe_python(const std::string& interpreter) {
   std::string file;
   for (const std::string& name : interpreter.empty() ? std::vector<std::string>{"python3", "python"} : std::vector{interpreter})
     if (const auto found = find_command(name); found && file.empty()) file = *found;
-  if (file.empty())
-    return fail(interpreter.empty() ? "there is no python3 on PATH" : fmt::format("{}: no such interpreter", interpreter));
-  const auto text = output_of(file, {file, "-c", kScript});
+  if (file.empty()) return fail(interpreter.empty() ? "no python3 on PATH" : fmt::format("{}: no such interpreter", interpreter));
+  const auto packages = all_packages();
+  std::vector<std::string> command = {file, "-c", kScript};
+  for (const analyze::Package* package : packages)
+    command.push_back(fmt::format("{},{}", package->module, fmt::join(package->distributions, ",")));
+  const auto text = output_of(file, command);
   if (!text) return std::unexpected(text.error());
   PythonFound python;
   std::istringstream lines(*text);
@@ -82,8 +99,8 @@ Result<PythonFound> probe_python(const std::string& interpreter) {
     if (name == "python") {
       python.version = version;
       python.executable = place;
-    } else {
-      python.frameworks.push_back({name, version, place});
+    } else if (const auto found = std::ranges::find(packages, name, &analyze::Package::module); found != packages.end()) {
+      python.packages.push_back({**found, version, place});
     }
   }
   return python;

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "analyze/framework.h"
 #include "support/result.h"
 
 namespace vramscope::cli {
 
-struct FrameworkFound {
-  std::string name;  // tensorflow, torch, jax, keras
+struct PackageFound {
+  analyze::Package package;
   std::string version;
   std::filesystem::path folder;  // of the package
 };
@@ -18,7 +19,7 @@ struct FrameworkFound {
 struct PythonFound {
   std::string executable;
   std::string version;
-  std::vector<FrameworkFound> frameworks;
+  std::vector<PackageFound> packages;  // those that a framework names, as far as they are installed
 };
 
 // `interpreter`: empty = python3 or python of PATH.

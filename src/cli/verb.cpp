@@ -6,7 +6,7 @@ namespace vramscope::cli {
 
 namespace {
 
-// Filled by static objects of other files: a function's static is ready whenever they come.
+// Filled by static objects of other files: a function's static is ready whenever they are constructed.
 std::vector<Verb>& registry() {
   static std::vector<Verb> all;
   return all;

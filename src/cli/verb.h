@@ -1,4 +1,4 @@
-// How a sub-command joins the program: one file verb_<name>.cpp, found by the build, that ends with
+// How a sub-command joins the program: one file verbs/<name>.cpp, found by the build, that ends with
 //
 //   const Register kVerb{{.name = "dump", .group = Group::inspect, .help = "...", .examples = "...", .make = make<Dump>}};
 //
@@ -16,7 +16,7 @@
 
 namespace vramscope::cli {
 
-// What a verb accepts. Targets keep their value where the option is not given and must outlive parsing.
+// What a verb accepts. Targets keep their value if the option is not given, and must outlive parsing.
 class Arguments {
  public:
   virtual ~Arguments() = default;
@@ -33,7 +33,7 @@ class Arguments {
   // Words without a dash, in the order of the calls.
   virtual void operand(std::string_view name, std::string& target, std::string_view help, bool required = true) = 0;
   virtual void operands(std::string_view name, std::vector<std::string>& target, std::string_view help, bool required = true) = 0;
-  // Everything from the first word on, or after "--", untouched.
+  // Everything from the first word on, or after "--", unchanged.
   virtual void command(std::vector<std::string>& target, std::string_view help) = 0;
 };
 
@@ -41,7 +41,7 @@ class VerbBody {
  public:
   virtual ~VerbBody() = default;
   virtual void declare(Arguments& arguments) = 0;
-  // The exit code. An error is printed as one line and gives 2.
+  // Returns the exit code. An error is printed as one line and results in 2.
   virtual Result<int> run() = 0;
 };
 
@@ -50,7 +50,7 @@ std::unique_ptr<VerbBody> make() {
   return std::make_unique<Body>();
 }
 
-// Order of the help page.
+// Order in the help.
 enum class Group { record, answer, inspect, other };
 
 struct Verb {
@@ -68,7 +68,7 @@ struct Register {
   explicit Register(const Verb& verb);
 };
 
-// Parses and runs. The exit code.
+// Parses and runs. Returns the exit code.
 int run_program(int argc, char** argv);
 
 }  // namespace vramscope::cli

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "collect/file_lock.h"
-#include "collect/losses.h"
+#include "collect/spool/spool_folder.h"
+#include "collect/write/losses.h"
 
 namespace vramscope::collect {
 
@@ -20,16 +20,16 @@ constexpr std::uint64_t kBusyUs = 10'000;
 constexpr std::uint64_t kCalmUs = 50'000;
 constexpr std::uint64_t kIdleUs = 100'000;
 constexpr std::size_t kManyRecords = 20'000;
-constexpr std::uint64_t kFastestBytesPerUs = 400;  // what eight threads write that do nothing but allocate
+constexpr std::uint64_t kFastestBytesPerUs = 400;  // what eight threads write that only allocate
 constexpr std::uint64_t kRescanUs = 1'000'000;
 constexpr std::uint64_t kCalibrateUs = 250'000;
 constexpr std::uint64_t kEndCheckUs = 50'000;
 constexpr std::uint64_t kRoundsUntilIdle = 5;
-constexpr const char* kClaimName = "collector.lock";
 
 std::uint64_t now_us() { return monotonic_ns() / 1000; }
 
-// Each round wakes a processor that the program may want, so rounds are few, but even a sudden burst must find room meanwhile.
+// Each round wakes a processor that the program may want, so rounds are rare, but even a sudden burst must find room in
+// between.
 std::uint64_t pause_us(std::uint64_t spool_bytes, std::size_t records) {
   if (records > kManyRecords) return kBusyUs;
   return std::clamp(spool_bytes / 8 / kFastestBytesPerUs, kBusyUs, kCalmUs);
@@ -47,8 +47,9 @@ Collector::Collector(CollectOptions options) : options_(std::move(options)), sam
   }
   claim_folder();
   save_manifest();
-  // Where processes are told by having come later, somebody must have looked before the first one came.
-  if (!proc::in_initial_pid_namespace()) sampler_.look(now_us(), false);
+  // Before the first process appears: the size of its context is the difference to this sample, and in a container a process is
+  // identified by having appeared after it.
+  sampler_.sample(now_us(), false);
 }
 
 Collector::~Collector() {
@@ -56,10 +57,9 @@ Collector::~Collector() {
   if (claim_ >= 0) close(claim_);
 }
 
-bool has_collector(const std::filesystem::path& spool_folder) { return is_locked(spool_folder / kClaimName); }
-
+// A lock that the kernel releases when its holder dies: a recovery waits for that (spool/folder_claim.h).
 void Collector::claim_folder() {
-  claim_ = ::open((options_.spool_folder / kClaimName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  claim_ = ::open((options_.spool_folder / kClaimName).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -102,8 +102,8 @@ std::uint64_t Collector::poll() {
   }
   const auto fast = [](const auto& session) { return session->wants_fast_samples(); };
   const bool urgent = sampler_.devices() > 0 && std::any_of(sessions_.begin(), sessions_.end(), fast);
-  // Before new processes are taken in: they want to know who was there without them.
-  const bool looked = sampler_.look(now, urgent);
+  // Before new processes are added: they need a sample without themselves.
+  const bool sampled = sampler_.sample(now, urgent);
   if (folder_changed() || now - last_scan_us_ >= kRescanUs) {
     last_scan_us_ = now;
     if (find_spools()) idle_rounds_ = 0;
@@ -112,7 +112,7 @@ std::uint64_t Collector::poll() {
   std::size_t records = 0;
   for (auto& session : sessions_) {
     records += session->poll(now);
-    if (looked) session->sample(now);  // after the events that came before it
+    if (sampled) session->sample(now);  // after the events that came before it
   }
   idle_rounds_ = records > 0 ? 0 : idle_rounds_ + 1;
 
@@ -129,9 +129,9 @@ std::uint64_t Collector::poll() {
 }
 
 bool Collector::may_end(const Session& session) const {
-  // A zombie that is our own child has an exit status for us; it has not been asked for yet.
-  const bool own = static_cast<pid_t>(session.pid()) == child_ && !child_status_;
-  return session.has_ended() && !(own && proc::is_dead(session.pid()));
+  // A zombie that is our own child has an exit status for us that has not been collected yet.
+  const bool own = static_cast<pid_t>(session.process()) == child_ && !child_status_;
+  return session.has_ended() && !(own && proc::is_dead(session.process()));
 }
 
 void Collector::child_ended(int wait_status) {
@@ -145,14 +145,14 @@ void Collector::end_session(std::size_t index, bool still_running) {
   Session& session = *sessions_[index];
   std::map<std::string, std::string> ending;
   if (still_running) {
-    ending["process.ended"] = "no: it ran on when the recording ended";
-  } else if (static_cast<pid_t>(session.pid()) == child_ && child_status_ && proc::is_dead(session.pid())) {
+    ending["process.ended"] = "no: still running when the recording ended";
+  } else if (static_cast<pid_t>(session.process()) == child_ && child_status_ && proc::is_dead(session.process())) {
     if (WIFEXITED(*child_status_)) ending["process.exit_code"] = fmt::format("{}", WEXITSTATUS(*child_status_));
     if (WIFSIGNALED(*child_status_)) ending["process.signal"] = fmt::format("{}", WTERMSIG(*child_status_));
   }
   TraceInfo info = session.finish(ending);
   session.remove_files();
-  // The name comes again: a program that the process executes, or another process with its number, finds it free.
+  // The name is reused: a program that the process executes, or another process with its number, finds it free.
   std::error_code ignored;
   if (!std::filesystem::exists(session.spool_path(), ignored)) known_.erase(session.spool_path());
   const bool keep = session.has_trace() || !info.losses.empty();

@@ -1,4 +1,4 @@
-// Watches a spool folder: gives every process that appears in it a session, and every session its end.
+// Watches a spool folder: opens a session for every process that appears in it, and closes it when the process ends.
 #pragma once
 
 #include <sys/types.h>
@@ -11,34 +11,32 @@
 #include <string>
 #include <vector>
 
-#include "collect/manifest.h"
 #include "collect/options.h"
-#include "collect/sampler.h"
+#include "collect/sample/sampler.h"
+#include "collect/sample/tick_clock.h"
 #include "collect/session.h"
-#include "collect/tick_clock.h"
+#include "collect/write/manifest.h"
 
 namespace vramscope::collect {
 
-// Whether a collector that lives looks after this spool folder. The kernel answers: a lock that dies with its holder.
-bool has_collector(const std::filesystem::path& spool_folder);
-
 class Collector {
  public:
-  // Begins to watch. `options` are kept.
+  // Starts watching. `options` are copied.
   explicit Collector(CollectOptions options);
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
   ~Collector();
 
-  // One round, never waiting. How many microseconds may pass until the next one.
+  // Runs one round without waiting. Returns the microseconds until the next round is due.
   std::uint64_t poll();
-  // The direct child: how it ended is known to us alone, and its trace waits for it.
+  // The direct child: only the collector learns how it ended, and its trace waits for that.
   void child_started(pid_t child) { child_ = child; }
   void child_ended(int wait_status);
 
-  // After the command: waits a little for recorded processes that still run, ends their recording, closes all traces.
+  // After the command: waits briefly for recorded processes that are still running, ends their recording, and closes all
+  // traces.
   void finish(std::uint64_t grace_us);
-  // Traces of processes that are over, in the order of their end.
+  // Traces of processes that have ended, in the order in which they ended.
   const std::vector<TraceInfo>& traces() const { return manifest_.traces; }
   std::size_t running() const { return sessions_.size(); }
   const CollectOptions& options() const { return options_; }

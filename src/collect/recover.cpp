@@ -5,30 +5,12 @@
 #include <algorithm>
 #include <thread>
 
-#include "collect/collector.h"
-#include "collect/manifest.h"
 #include "collect/session.h"
-#include "trace/reader.h"
+#include "collect/write/stored_trace.h"
 
 namespace vramscope::collect {
 
 namespace {
-
-enum class Before { none, partial, complete };
-
-// What the collector had already written for this process.
-Before find_partial(const Session& session, const CollectOptions& options, std::filesystem::path& path) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options.output, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(session.trace_stem()) || entry.path().extension() != ".vram") continue;
-    const auto reader = trace::Reader::open(entry.path());
-    if (!reader || reader->start_realtime_us() != session.start_realtime_us()) continue;
-    path = entry.path();
-    return reader->damage().truncated ? Before::partial : Before::complete;
-  }
-  return Before::none;
-}
 
 void recover_one(const std::filesystem::path& spool, const CollectOptions& options, TickClock& clock, Recovered& result) {
   Sampler no_samples(0);
@@ -39,17 +21,21 @@ void recover_one(const std::filesystem::path& spool, const CollectOptions& optio
   }
   Session& process = **session;
   if (!process.has_ended()) {
-    result.remarks.push_back(fmt::format("process {} still runs: recover again when it has ended", process.pid()));
+    result.remarks.push_back(
+        fmt::format("process {}: still running; run 'vramscope recover' again when it has exited", process.pid()));
     return;
   }
   clock.widen_base(process.header());
-  std::filesystem::path before;
-  const Before found = find_partial(process, options, before);
-  if (found == Before::partial) process.continue_from(before);
-  if (found != Before::complete) {
-    TraceInfo info = process.finish({{"vramscope.recovered", "the collector did not end by itself"}});
-    if (process.has_trace() && !info.complete) {
-      result.remarks.push_back(fmt::format("process {}: its trace could not be written; the spool stays", process.pid()));
+  auto stored = process.find_stored();
+  // A complete trace that lacks events of the spool is not the end of this recording, whatever its name is.
+  const bool finished = stored && stored->is_complete() && stored->last_seq() >= process.last_seq_in_spool();
+  if (!finished) {
+    if (stored) process.continue_from(std::move(*stored));
+    TraceInfo info = process.finish({{"vramscope.recovered", "the collector did not exit normally"}});
+    if (!process.problem().empty()) {
+      result.remarks.push_back(fmt::format("{}; the recording is kept in {}: run 'vramscope recover' again", process.problem(),
+                                           options.spool_folder.string()));
+      result.unfinished = true;
       return;
     }
     if (process.has_trace()) result.traces.push_back(std::move(info));
@@ -59,9 +45,11 @@ void recover_one(const std::filesystem::path& spool, const CollectOptions& optio
 
 }  // namespace
 
-Result<Recovered> recover(const CollectOptions& options) {
-  if (has_collector(options.spool_folder))
-    return fail(fmt::format("{}: still being recorded; it ends with the command", options.output.string()));
+Result<Recovered> recover(const support::OwnedFolder& spool, CollectOptions options) {
+  options.spool_folder = spool.path();
+  options.recovering = true;
+  auto claim = FolderClaim::take(options.spool_folder, options.output);
+  if (!claim) return std::unexpected(claim.error());
   std::vector<std::filesystem::path> spools;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options.spool_folder, error))
@@ -72,7 +60,8 @@ Result<Recovered> recover(const CollectOptions& options) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   clock.calibrate();
   Recovered result;
-  for (const auto& spool : spools) recover_one(spool, options, clock, result);
+  result.claim = std::move(*claim);
+  for (const auto& path : spools) recover_one(path, options, clock, result);
   return result;
 }
 

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 
-#include "collect/replay.h"
-#include "collect/spool_place.h"
+#include "collect/spool/spool_folder.h"
+#include "collect/spool/spool_place.h"
+#include "collect/write/replay.h"
 #include "support/units.h"
 
 namespace vramscope::collect {
@@ -33,7 +34,7 @@ std::string command_of(const spool::Header& header) {
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const CollectOptions& options,
                                                const TickClock& clock, const Sampler& sampler) {
-  auto spool = SpoolFile::open(path);
+  auto spool = SpoolFile::open(path, options.recovering ? SpoolFile::Changes::copy : SpoolFile::Changes::shared);
   if (!spool) return std::unexpected(spool.error());
   return std::unique_ptr<Session>(new Session(std::move(*spool), options, clock, sampler));
 }
@@ -44,22 +45,44 @@ Session::Session(SpoolFile spool, const CollectOptions& options, const TickClock
       sampler_(sampler),
       spool_(std::move(spool)),
       pid_(spool_.header().pid),
-      start_ticks_(proc::start_ticks(pid_).value_or(0)),
+      threads_visible_(maps_spool(pid_) && proc::namespace_pids(pid_).size() == 1),
+      process_(find_process()),
+      start_ticks_(proc::start_ticks(process_).value_or(0)),
+      clock_kind_(spool_.header().clock),
+      monotonic0_ns_(spool_.header().monotonic0_ns),
+      realtime0_ns_(spool_.header().realtime0_ns),
       command_(command_of(spool_.header())),
-      identity_(sampler.identify(pid_)) {
-  definitions_.keep_in(std::filesystem::path(spool_.path()).replace_extension(".defs"));
+      merger_({.events = options.merge_events}),
+      identity_(sampler.identify(process_)) {
+  if (options.recovering)
+    definitions_.load(beside_spool(".defs"));
+  else
+    definitions_.keep_in(beside_spool(".defs"));
+}
+
+std::filesystem::path Session::beside_spool(const char* extension) const {
+  return std::filesystem::path(spool_.path()).replace_extension(extension);
 }
 
 std::uint64_t Session::time_us(std::uint64_t ticks) const {
-  const std::uint64_t ns = clock_.to_monotonic_ns(spool_.header().clock, ticks);
-  const std::uint64_t start = spool_.header().monotonic0_ns;
+  const std::uint64_t ns = clock_.to_monotonic_ns(clock_kind_, ticks);
+  const std::uint64_t start = monotonic0_ns_;
   return ns > start ? (ns - start) / 1000 : 0;
 }
 
 std::uint64_t Session::since_start_us() const {
   const std::uint64_t now = monotonic_ns();
-  const std::uint64_t start = spool_.header().monotonic0_ns;
+  const std::uint64_t start = monotonic0_ns_;
   return now > start ? (now - start) / 1000 : 0;
+}
+
+// A header that something has written over must not make us believe in any number of events: nobody draws more than one number in
+// each nanosecond.
+std::uint64_t Session::drawn() const { return std::min(spool_.header().next_seq.load(std::memory_order_acquire), most_drawn()); }
+
+std::uint64_t Session::most_drawn() const {
+  const std::uint64_t us = since_start_us();
+  return us == 0 ? SeqRanges::kNone : (us + 1'000'000) * 1000;
 }
 
 void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::span<const std::byte> record) {
@@ -72,7 +95,8 @@ void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::spa
   event.thread = thread;
   std::memcpy(event.bytes.data(), record.data(), std::min(record.size(), event.bytes.size()));
   // Looked up anew only when needed: the recorder's threads fight over this cache line as it is.
-  if (head.seq >= drawn_) drawn_ = spool_.header().next_seq.load(std::memory_order_acquire);
+  if (head.seq >= drawn_) drawn_ = drawn();
+  if (head.seq < drawn_) highest_ = std::max(highest_, head.seq);
   merger_.add(event, drawn_);
   // A full spool is more than should be held in memory at once.
   if (merger_.waiting() >= kReleaseEarly && merger_.waiting() % kReleaseEvery == 0)
@@ -81,15 +105,16 @@ void Session::take(std::uint32_t thread, const spool::RecordHead& head, std::spa
 
 std::size_t Session::poll(std::uint64_t now_us) {
   // Before the rest is read, which may take longer than the process lived.
-  if (!ended_us_ && proc::is_dead(pid_)) ended_us_ = since_start_us();
+  if (!ended_us_ && is_dead()) ended_us_ = since_start_us();
   const std::size_t records = drain_.pass(spool_, [this](std::uint32_t thread, const spool::RecordHead& head,
                                                          std::span<const std::byte> record) { take(thread, head, record); });
+  check_length();
   merger_.release(now_us, [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); });
   // Where most segments belong to threads, some of these may be gone: short-lived threads must not use up the spool.
   const bool crowded = drain_.owned() * 2 > spool_.segments();
   if (now_us - last_reclaim_us_ >= (crowded ? kCrowdedReclaimUs : kReclaimUs)) {
     last_reclaim_us_ = now_us;
-    drain_.reclaim(spool_, [this](std::uint32_t tid) { return proc::has_thread(pid_, tid); });
+    drain_.reclaim(spool_, [this](std::uint32_t tid) { return thread_lives(tid); });
   }
   flush_if_due(now_us);
   return records;
@@ -97,8 +122,8 @@ std::size_t Session::poll(std::uint64_t now_us) {
 
 bool Session::deliver(const Event& event, bool last_call) {
   if (trace_ == nullptr && !cannot_write_) {
-    // A process that never used memory leaves no trace, whatever its environment was.
-    if (event.head.kind == spool::RecordKind::setting) {
+    // A process that never used memory leaves no trace, whatever its environment was and whatever it made that was not run.
+    if (event.head.kind == spool::RecordKind::setting || event.head.kind == spool::RecordKind::report) {
       early_.push_back(event);
       return true;
     }
@@ -113,27 +138,28 @@ bool Session::deliver(const Event& event, bool last_call) {
 
 Result<trace::Writer> Session::create_file() {
   trace::WriterOptions options;
-  options.start_realtime_us = spool_.header().realtime0_ns / 1000;
+  options.start_realtime_us = realtime0_ns_ / 1000;
   options.limit_bytes = options_.trace_limit;
   options.anonymize = options_.anonymize;
-  if (!partial_.empty()) {
-    path_ = partial_;
-    const std::filesystem::path beside = partial_.string() + ".recovered";
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);  // of a recovery that was itself interrupted
-    return trace::Writer::create(beside, options);
-  }
+  if (!options_.recovering) return create_new(options);
+  fresh_ = std::make_unique<FreshTrace>(options_.output, trace_stem(), beside_spool(kFreshNote));
+  path_ = fresh_->path();
+  return trace::Writer::create(path_, options);
+}
+
+Result<trace::Writer> Session::create_new(const trace::WriterOptions& options) {
   const std::string stem = trace_stem();
   for (int n = 1;; ++n) {
-    path_ = options_.output / (n == 1 ? stem + ".vram" : fmt::format("{}-{}.vram", stem, n));
+    path_ = options_.output / trace_name(stem, n);
     if (std::filesystem::exists(std::filesystem::symlink_status(path_))) continue;
     auto writer = trace::Writer::create(path_, options);
+    if (writer) note_trace(beside_spool(kTraceNote), path_);
     if (writer || n > 1000 || !std::filesystem::exists(path_)) return writer;
   }
 }
 
 std::string Session::trace_stem() const {
-  const auto seconds = static_cast<std::time_t>(spool_.header().realtime0_ns / 1'000'000'000);
+  const auto seconds = static_cast<std::time_t>(realtime0_ns_ / 1'000'000'000);
   return fmt::format("{}-{}-{:%Y%m%dT%H%M%SZ}", options_.host, pid_, fmt::gmtime(seconds));
 }
 
@@ -145,30 +171,34 @@ void Session::open_trace() {
   }
   trace_ = std::make_unique<ProcessTrace>(std::move(*writer), definitions_, spool_.header());
   trace_->name_native_frames(options_.native_symbol);
-  // A program that goes on asking is not told the same for ever.
+  keep_sources();
+  // A program that keeps failing does not get the same message forever.
   trace_->on_final_oom([this](const OomAccount& account) {
-    constexpr std::uint64_t kToldInFull = 3;
-    if (++ooms_told_ <= kToldInFull) options_.say(describe(account));
-    if (ooms_told_ == kToldInFull) options_.say("vramscope: further failures are recorded without a word.\n");
+    constexpr std::uint64_t kDescribedInFull = 3;
+    if (++ooms_described_ <= kDescribedInFull) options_.say(describe(account));
+    if (ooms_described_ == kDescribedInFull) options_.say("vramscope: further failures are recorded silently\n");
   });
-  trace_->on_context([this](const spool::ContextRecord& record) {
-    context_seen_ = true;
-    contexts_.push_back(record);
-  });
-  if (!partial_.empty()) {
-    auto stored = replay(partial_, *trace_);
-    if (stored) merger_.set_stored(std::move(*stored));
+  trace_->on_context([this](const spool::ContextRecord& record) { note_context(record); });
+  if (stored_) {
+    merger_.set_stored(replay(stored_->reader, *trace_));
   } else {
     write_beginning();
   }
   for (const Event& event : std::exchange(early_, {})) trace_->write(event, time_us(event.head.ticks), true);
 }
 
+// Never while recovering: the spool may be somebody else's, and must not make the person who recovers it read own files.
+void Session::keep_sources() {
+  if (!options_.keep_sources || options_.anonymize || options_.recovering) return;
+  sources_.emplace(spool_.owner(), start_realtime_us());
+  trace_->keep_sources(&*sources_);
+}
+
 void Session::write_beginning() {
   const auto set = [this](std::string_view key, const std::string& value) { trace_->setting(0, key, value); };
   set("process.pid", fmt::format("{}", pid_));
   set("process.command", command_);
-  set("process.start", fmt::format("{}", spool_.header().realtime0_ns / 1000));
+  set("process.start", fmt::format("{}", realtime0_ns_ / 1000));
   set("host", options_.host);
   // What the process could take at most: the machine's memory, or what its container leaves.
   const auto pages = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
@@ -176,19 +206,20 @@ void Session::write_beginning() {
   set("host.memory_bytes", fmt::format("{}", std::min(physical, cgroup_room())));
   set("vramscope.version", VRAMSCOPE_VERSION);
   set("sample_hz", fmt::format("{}", options_.sample_hz));
-  set("clock", spool_.header().clock == spool::Clock::tsc ? "tsc" : "mono");
+  for (const auto& [key, value] : options_.settings) set(key, value);
+  set("vramscope.source", options_.anonymize ? "left out by --anonymize" : sources_ ? "kept" : "left out by --no-source");
+  set("clock", clock_kind_ == spool::Clock::tsc ? "tsc" : "mono");
 }
 
 void Session::write_failed(const Error& error) {
-  if (!cannot_write_)
+  if (problem_.empty()) problem_ = error.message;
+  if (!cannot_write_ && !options_.recovering)
     options_.say(
-        fmt::format("vramscope: the trace of process {} cannot be written: {}; its events are lost from here on. Free space, "
-                    "or choose another folder with -o.\n",
-                    pid_, error.message));
+        fmt::format("vramscope: process {}: cannot write the trace, events are lost from now on: {}\n", pid_, error.message));
   cannot_write_ = true;
 }
 
-// Sources are told when a function is traced, often before the names they use have come through from other threads.
+// Sources are reported when a function is traced, often before the names they use have arrived from other threads.
 void Session::write_op_sources(bool last_call) {
   for (const auto& source : definitions_.take_op_sources()) {
     const bool known = definitions_.text(source.op) && definitions_.text(source.file) && definitions_.text(source.function) &&
@@ -217,6 +248,7 @@ void Session::flush(bool with_totals) {
   definitions_.store();
   if (trace_ != nullptr) {
     write_op_sources(false);
+    if (sources_) sources_->write_to(trace_->writer(), false);
     if (with_totals) trace_->totals(since_start_us(), false);
     if (Status status = trace_->writer().flush(); !status) {
       write_failed(status.error());
@@ -224,21 +256,11 @@ void Session::flush(bool with_totals) {
       cannot_write_ = false;
     }
   }
-  if (trace_ != nullptr || cannot_write_) drain_.give_back(spool_, merger_.next());
-}
-
-bool Session::has_ended() const {
-  if (spool_.is_locked()) return false;
-  if (proc::is_dead(pid_) || proc::start_ticks(pid_).value_or(0) != start_ticks_) return true;
-  // A late attach that ended: the recorder says so and lets go of its lock, the mapping stays.
-  if (spool_.header().stop.load(std::memory_order_acquire) != 0) return true;
-  // The process lives, without its lock: it has executed another program, or has closed all descriptors and goes on recording.
-  const auto& path = spool_.path();
-  return !proc::maps_file(pid_, (path.parent_path().filename() / path.filename()).string());
+  if ((trace_ != nullptr || cannot_write_) && !options_.recovering) drain_.give_back(spool_, merger_.next());
 }
 
 void Session::count_losses() {
-  const auto recorder = [&](spool::Loss loss) {
+  const auto recorder = [&](spool::LossKind loss) {
     return spool_.header().lost[static_cast<std::size_t>(loss)].load(std::memory_order_relaxed);
   };
   std::uint64_t missing = merger_.missing();
@@ -248,11 +270,11 @@ void Session::count_losses() {
     return part;
   };
   // The recorder counts whole segments, also what we had read from them already: the numbers that never came are the truth.
-  losses_[trace::LossKind::overwritten] = take_from_missing(recorder(spool::Loss::overwritten));
-  losses_[trace::LossKind::no_segment] = recorder(spool::Loss::no_segment);
-  take_from_missing(recorder(spool::Loss::no_segment));
-  losses_[trace::LossKind::reentered] = recorder(spool::Loss::reentered);
-  losses_[trace::LossKind::names] = recorder(spool::Loss::names) + (trace_ != nullptr ? trace_->names_missing() : 0);
+  losses_[trace::LossKind::overwritten] = take_from_missing(recorder(spool::LossKind::overwritten));
+  losses_[trace::LossKind::no_segment] = recorder(spool::LossKind::no_segment);
+  take_from_missing(recorder(spool::LossKind::no_segment));
+  losses_[trace::LossKind::reentered] = recorder(spool::LossKind::reentered);
+  losses_[trace::LossKind::names] = recorder(spool::LossKind::names) + (trace_ != nullptr ? trace_->names_missing() : 0);
   losses_[trace::LossKind::gap] = missing;
   losses_[trace::LossKind::late] = merger_.late();
   losses_[trace::LossKind::trace_write] = unwritten_;
@@ -264,30 +286,33 @@ TraceInfo Session::finish(const std::map<std::string, std::string>& ending) {
   const auto sink = [this](const Event& event, bool, bool last_call) { return deliver(event, last_call); };
   const std::uint64_t now_us = monotonic_ns() / 1000;
   while (poll(now_us) > 0) continue;
-  merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire), sink);
+  merger_.finish(spool_.header().next_seq.load(std::memory_order_acquire) <= most_drawn() ? drawn() : highest_ + 1, sink);
   write_contexts(true);
   // By themselves: on a full disk they must not take the account of what is lost with them.
-  if (trace_ != nullptr) flush(false);
+  if (trace_ != nullptr) {
+    write_op_sources(true);
+    if (sources_) sources_->write_to(trace_->writer(), true);
+    flush(false);
+  }
   count_losses();
   TraceInfo result = info();
   if (trace_ == nullptr) return result;
   const std::uint64_t at = ended_us_.value_or(since_start_us());
-  write_op_sources(true);
   trace_->totals(at, true);
-  const std::string differences = trace_->differences();
+  const std::string differences = cut_ ? "unknown: the spool was truncated" : trace_->differences();
   result.totals_check = differences.empty() ? "equal" : differences;
   trace_->setting(at, "vramscope.totals_check", result.totals_check);
   for (const auto& [key, value] : ending) trace_->setting(at, key, value);
   for (const auto& [kind, count] : losses_) trace_->append(at, trace::Lost{kind, count});
   const Status status = trace_->writer().finish();
   if (!status) write_failed(status.error());
-  // The writer has told the file itself, if it could.
+  // The writer has recorded it in the file, if possible.
   if (const std::uint64_t dropped = trace_->writer().dropped(); dropped > 0)
     result.losses[trace::LossKind::trace_write] += dropped;
   result.complete = status.has_value();
   result.events = trace_->writer().events();
   result.bytes = trace_->writer().bytes();
-  if (!partial_.empty() && status) std::filesystem::rename(partial_.string() + ".recovered", partial_);
+  if (options_.recovering) keep_recovered(result);
   return result;
 }
 
@@ -306,8 +331,8 @@ TraceInfo Session::info() const {
 
 void Session::remove_files() {
   std::error_code ignored;
-  for (const char* extension : {".spool", ".lock", ".defs"})
-    std::filesystem::remove(std::filesystem::path(spool_.path()).replace_extension(extension), ignored);
+  for (const char* extension : {".spool", ".lock", ".defs", kTraceNote, kFreshNote})
+    std::filesystem::remove(beside_spool(extension), ignored);
 }
 
 }  // namespace vramscope::collect

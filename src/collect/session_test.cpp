@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <utility>
 
-#include "collect/fake_recorder.h"
 #include "collect/recover.h"
+#include "collect/spool/fake_recorder.h"
 #include "trace/reader.h"
 
 namespace vramscope::collect {
@@ -189,6 +191,40 @@ TEST_F(SessionTest, WithoutMemoryNoTrace) {
   EXPECT_FALSE(session_->has_trace());
 }
 
+TEST_F(SessionTest, WhatPythonReportsBeforeAnythingIsAllocatedIsKept) {
+  open();
+  recorder_.text(0, 7, "überholt");
+  recorder_.text(0, 8, "n: 1 -> 2");
+  recorder_.text(0, 9, "/data/Größe.py");
+  spool::ReportRecord report{};
+  report.head.kind = spool::RecordKind::report;
+  report.head.slots = spool::slots_of<spool::ReportRecord>;
+  report.head.small = std::to_underlying(trace::EventKind::retrace);
+  std::ranges::copy(std::array<std::uint32_t, 3>{7, 8, 9}, report.text);
+  report.number[0] = 17;
+  report.number[1] = 5;
+  for (const auto kind : {report.head.small, std::uint16_t{3}, std::uint16_t{0xffff}}) {  // only the first is reported
+    report.head.seq = recorder_.draw();
+    report.head.small = kind;
+    recorder_.append(0, &report, sizeof report);
+  }
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  const auto reader = trace::Reader::open(finish().path).value();
+  std::vector<trace::Retrace> found;
+  for (std::size_t i = 0; i < reader.chunks(); ++i) {
+    const auto chunk = reader.chunk(i).value();
+    for (std::size_t row = 0; row < chunk.tables.retrace.size(); ++row) found.push_back(chunk.tables.retrace.row(row));
+    EXPECT_EQ(chunk.tables.region.size(), 0u);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  const auto text = [&](trace::StringId id) { return reader.dictionaries().strings.at(std::to_underlying(id)); };
+  EXPECT_EQ(text(found[0].function), "überholt");
+  EXPECT_EQ(text(found[0].reason), "n: 1 -> 2");
+  EXPECT_EQ(text(found[0].file), "/data/Größe.py");
+  EXPECT_EQ(found[0].line, 17u);
+  EXPECT_EQ(found[0].traces, 5u);
+}
+
 TEST_F(SessionTest, TotalsThatDisagreeAreSaid) {
   open();
   recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
@@ -212,7 +248,7 @@ TEST_F(SessionTest, AFolderThatCannotBeWrittenLosesEventsNotTheSession) {
   recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
   session_->poll(1);
   const TraceInfo info = finish();
-  EXPECT_THAT(said_, HasSubstr("cannot be written"));
+  EXPECT_THAT(said_, HasSubstr("cannot write the trace"));
   EXPECT_EQ(info.losses.at(trace::LossKind::trace_write), 1u);
 }
 
@@ -233,6 +269,15 @@ TEST_F(SessionTest, EndsWhenNobodyHoldsTheLockAndTheProcessIsGone) {
   EXPECT_TRUE(session_->has_ended());
 }
 
+TEST_F(SessionTest, ADamagedCountOfEventsIsNotBelieved) {
+  open();
+  for (int i = 0; i < 3; ++i) recorder_.alloc(0, recorder_.draw(), static_cast<std::uint64_t>(i + 1) << 12, 256, 0);
+  recorder_.header().next_seq = std::uint64_t{1} << 60;
+  const TraceInfo info = finish();
+  EXPECT_THAT(numbers(info), ElementsAre(1, 2, 3));
+  EXPECT_THAT(info.losses, IsEmpty());
+}
+
 // The first collector stores some events, gives their segments back and is gone without an end; the process writes on.
 TEST_F(SessionTest, RecoveryContinuesWhereTheCollectorDied) {
   open();
@@ -247,7 +292,7 @@ TEST_F(SessionTest, RecoveryContinuesWhereTheCollectorDied) {
   session_->poll(5'000'001);  // read, not flushed
   session_.reset();
 
-  const auto recovered = recover(options_);
+  const auto recovered = recover(support::OwnedFolder::open(options_.spool_folder).value(), options_);
   ASSERT_TRUE(recovered.has_value()) << recovered.error().message;
   EXPECT_THAT(recovered->remarks, IsEmpty());
   ASSERT_EQ(recovered->traces.size(), 1u);

@@ -15,8 +15,8 @@ struct Entry {
 };
 
 constexpr std::size_t kTables = 9;
-constexpr std::size_t kFirstEntries = 4096;  // 64 KiB; each further table is four times as large, mapped when needed
-constexpr std::size_t kProbes = 16;          // a full neighbourhood means: go on to the next table
+constexpr std::size_t kFirstEntries = 4096;  // 64 KiB; each further table is four times as large and mapped when needed
+constexpr std::size_t kProbes = 16;          // a full neighborhood means: continue with the next table
 
 struct Table {
   std::atomic<Entry*> entries;
@@ -41,7 +41,7 @@ __attribute__((noinline, cold)) Entry* make_entries(Table& table, std::size_t in
     table.entries.store(static_cast<Entry*>(g_map(entries_of(index) * sizeof(Entry))), std::memory_order_release);
     table.state.store(2, std::memory_order_release);
   }
-  // Another thread's mapping takes a few microseconds, a handful of times in a process; a name lost would be worse.
+  // Another thread's mapping takes a few microseconds, a handful of times per process; losing a name would be worse.
   while (table.state.load(std::memory_order_acquire) == 1) {
   }
   return table.entries.load(std::memory_order_acquire);
@@ -53,7 +53,7 @@ inline Entry* entries(Table* tables, std::size_t index, bool create) {
   return __builtin_expect(there != nullptr || !create, 1) ? there : make_entries(table, index);
 }
 
-// Finds the hash, or claims a place for it when `create`.
+// Finds the hash, or claims a slot for it if `create`.
 Entry* locate(Table* tables, std::uint64_t hash, bool create, bool& claimed) {
   claimed = false;
   for (std::size_t index = 0; index < kTables; ++index) {
@@ -76,7 +76,7 @@ Entry* locate(Table* tables, std::uint64_t hash, bool create, bool& claimed) {
   return nullptr;
 }
 
-// The common case in a few instructions: the hash is known and lies in its first place. 0 if that is not so.
+// The common case in a few instructions: the hash is known and in its first slot. Otherwise 0.
 inline std::uint64_t first_glance(const Table* tables, std::uint64_t hash) {
   const Entry* first = tables[0].entries.load(std::memory_order_acquire);
   if (__builtin_expect(first == nullptr, 0)) return 0;
@@ -84,7 +84,7 @@ inline std::uint64_t first_glance(const Table* tables, std::uint64_t hash) {
   return entry.hash.load(std::memory_order_acquire) == hash ? entry.value.load(std::memory_order_acquire) : 0;
 }
 
-// Whoever claimed the place sets the value within a few instructions.
+// The thread that claimed the slot sets the value within a few instructions.
 std::uint32_t settled(const Entry& entry) {
   std::uint64_t value = entry.value.load(std::memory_order_acquire);
   for (int spin = 0; value == 0 && spin < 1000; ++spin) value = entry.value.load(std::memory_order_acquire);

@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/recorder.h"
 #include "spool/layout.h"
 
 namespace vramscope::record {
 
 namespace {
-
-constexpr std::uint64_t kDefaultSpoolLimit = std::uint64_t{256} << 20;
 
 std::uint64_t number(const char* text, std::uint64_t otherwise) {
   if (text == nullptr || *text < '0' || *text > '9') return otherwise;
@@ -40,11 +39,12 @@ void parse_options(const char* text) {
 }
 
 void read_environment() {
+  remember_stderr();
   const char* folder = getenv(spool::kEnvSpool);
   const std::size_t length = folder != nullptr ? strlen(folder) : 0;
   if (length == 0 || length >= sizeof(g_options.spool_folder)) return;
   memcpy(g_options.spool_folder, folder, length + 1);
-  g_options.spool_limit = number(getenv(spool::kEnvSpoolLimit), kDefaultSpoolLimit);
+  g_options.spool_limit = number(getenv(spool::kEnvSpoolLimit), spool::kDefaultLimit);
   const char* clock = getenv(spool::kEnvClock);
   g_options.use_tsc = clock != nullptr && strcmp(clock, "tsc") == 0;
   parse_options(getenv(spool::kEnvOptions));

@@ -1,4 +1,4 @@
-// What `vramscope run` (or a late attach) asked for. Read once, before main.
+// What `vramscope run` (or a late attach) requested. Read once, before main.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct Options {
   bool use_tsc;
   bool python_stacks;
   bool native_stacks;
-  bool unwind_tables;  // native stacks by unwind tables: exact, but about 200 ns a frame
+  bool unwind_tables;  // native stacks by unwind tables: exact, but about 200 ns per frame
 };
 
 extern Options g_options;

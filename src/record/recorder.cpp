@@ -1,15 +1,18 @@
 #include "record/recorder.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "base/hash.h"
-#include "record/arena.h"
 #include "record/intern.h"
 #include "record/settings.h"
+#include "record/setup.h"
 #include "record/state.h"
-#include "record/text.h"
+#include "record/write.h"
 
 namespace vramscope::record {
 
@@ -32,15 +35,12 @@ inline void fetch_for_writing(const void* line) {
 #endif
 }
 
-void count_loss(const Control& control, spool::Loss loss) {
-  control.header->lost[static_cast<std::size_t>(loss)].fetch_add(1, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 __attribute__((noinline, cold)) Control* activate() {
   ThreadState& thread = t_state;
   if (thread.busy != 0 || is_off()) return nullptr;
+  const int errno_before = errno;
   thread.busy = 1;
   bool first_in_process = false;
   Control* control = nullptr;
@@ -56,49 +56,11 @@ __attribute__((noinline, cold)) Control* activate() {
   }
   thread.busy = 0;
   if (first_in_process) record_environment();
+  errno = errno_before;
   return control;
 }
 
 namespace {
-
-// Room for one record in the thread's segment, its head filled but for seq.
-template <typename Record>
-inline Record* room(Control& control, RecordKind kind, std::size_t bytes = sizeof(Record)) {
-  ThreadState& thread = t_state;
-  const auto slots = static_cast<std::uint32_t>((bytes + spool::kSlotBytes - 1) / spool::kSlotBytes);
-  const std::uint32_t needed = slots * static_cast<std::uint32_t>(spool::kSlotBytes);
-  if (__builtin_expect(thread.segment == nullptr || thread.cursor + needed > spool::kSegmentBytes, 0))
-    if (!next_segment(control)) return nullptr;
-  auto* record = reinterpret_cast<Record*>(thread.segment + thread.cursor);
-  RecordHead& head = *reinterpret_cast<RecordHead*>(record);
-  head.seq = 0;
-  head.ticks = ticks(control);
-  head.kind = kind;
-  head.flags = 0;
-  head.slots = static_cast<std::uint16_t>(slots);
-  head.pool = kNoPool;
-  head.dtype = 0;
-  head.small = 0;
-  return record;
-}
-
-inline void commit(const RecordHead& head) {
-  ThreadState& thread = t_state;
-  auto* segment = reinterpret_cast<SegmentHeader*>(thread.segment);
-  thread.cursor += head.slots * static_cast<std::uint32_t>(spool::kSlotBytes);
-  ++segment->records;
-  segment->committed.store(thread.cursor, std::memory_order_release);  // pairs with the collector's acquire
-}
-
-inline std::uint64_t seq_or_draw(const Control& control, std::uint64_t seq) {
-  return seq != 0 ? seq : control.header->next_seq.fetch_add(1, std::memory_order_relaxed);
-}
-
-void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
-  std::uint64_t seen = peak.load(std::memory_order_relaxed);
-  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
 
 void count_alloc_shared(spool::Pool& pool, std::uint64_t granted) {
   pool.allocs.fetch_add(1, std::memory_order_relaxed);
@@ -148,20 +110,6 @@ void fill_alloc(spool::AllocRecord& record, const AllocEvent& event, std::uint64
   commit(record->head);
 }
 
-// Runs `body(control)` with the thread marked busy; drops and counts the event if it already was.
-template <typename Body>
-inline void recorded(Body body) {
-  Control* control = live_control();
-  if (control == nullptr) return;
-  if (t_state.busy != 0) {
-    count_loss(*control, spool::Loss::reentered);
-    return;
-  }
-  t_state.busy = 1;
-  body(*control);
-  t_state.busy = 0;
-}
-
 std::uint32_t define_text(Control& control, std::uint32_t id, const char* text, std::size_t bytes) {
   auto* record = room<spool::StringRecord>(control, RecordKind::string, sizeof(spool::StringRecord) + bytes);
   if (record == nullptr) return 0;
@@ -172,12 +120,14 @@ std::uint32_t define_text(Control& control, std::uint32_t id, const char* text, 
   return id;
 }
 
+}  // namespace
+
 std::uint32_t intern_inside(Control& control, const char* text, std::size_t bytes) {
   if (bytes == 0) return 0;
   const std::uint64_t key = base::hash(text, bytes);
   const Lookup found = text_entry(key);
   if (__builtin_expect(!found.inserted, 1)) {
-    if (found.value == 0) count_loss(control, spool::Loss::names);
+    if (found.value == 0) count_loss(control, spool::LossKind::names);
     return found.value;
   }
   return define_text(control, found.value, text, bytes < kLongestText ? bytes : kLongestText);
@@ -186,6 +136,8 @@ std::uint32_t intern_inside(Control& control, const char* text, std::size_t byte
 std::uint32_t intern_inside(Control& control, const char* text) {
   return text != nullptr ? intern_inside(control, text, strlen(text)) : 0;
 }
+
+namespace {
 
 void claim_pool(Control& control, const PoolKey& key) {
   const std::uint32_t index = control.header->pool_count.load(std::memory_order_acquire);
@@ -330,109 +282,6 @@ void cancel_free(const FreeEvent& event) {
   });
 }
 
-void region(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes, bool returned) {
-  recorded([&](Control& control) {
-    if (spool::Pool* totals = pool_totals(pool)) {
-      const std::uint64_t change = returned ? std::uint64_t{0} - bytes : bytes;
-      raise_to(totals->region_peak, totals->region_bytes.fetch_add(change, std::memory_order_relaxed) + change);
-    }
-    auto* record = room<spool::RegionRecord>(control, RecordKind::region);
-    if (record == nullptr) return;
-    record->head.seq = seq_or_draw(control, 0);
-    record->head.flags = returned ? std::uint8_t{spool::kFlagReturned} : std::uint8_t{0};
-    record->head.pool = pool;
-    record->address = address;
-    record->bytes = bytes;
-    commit(record->head);
-  });
-}
-
-void mark(MarkKind kind, std::uint8_t edge_flags, const char* name, std::int64_t number, const char* detail) {
-  recorded([&](Control& control) {
-    const std::uint32_t name_id = intern_inside(control, name);
-    const std::uint32_t detail_id = intern_inside(control, detail);
-    auto* record = room<spool::MarkRecord>(control, RecordKind::mark);
-    if (record == nullptr) return;
-    record->head.seq = seq_or_draw(control, 0);
-    record->head.flags = edge_flags;
-    record->head.small = static_cast<std::uint16_t>(kind);
-    record->number = number;
-    record->name = name_id;
-    record->detail = detail_id;
-    commit(record->head);
-  });
-}
-
-void tag(std::uint64_t address, std::uint64_t bytes, Category category, const char* name, const char* layer) {
-  recorded([&](Control& control) {
-    const std::uint32_t name_id = intern_inside(control, name);
-    const std::uint32_t layer_id = intern_inside(control, layer);
-    auto* record = room<spool::TagRecord>(control, RecordKind::tag);
-    if (record == nullptr) return;
-    record->head.seq = seq_or_draw(control, 0);
-    record->head.small = static_cast<std::uint16_t>(category);
-    record->address = address;
-    record->bytes = bytes;
-    record->name = name_id;
-    record->layer = layer_id;
-    commit(record->head);
-  });
-}
-
-void setting(const char* key, const char* value) {
-  recorded([&](Control& control) {
-    const std::uint32_t key_id = intern_inside(control, key);
-    const std::uint32_t value_id = intern_inside(control, value);
-    auto* record = room<spool::SettingRecord>(control, RecordKind::setting);
-    if (record == nullptr) return;
-    record->head.seq = seq_or_draw(control, 0);
-    record->key = key_id;
-    record->value = value_id;
-    commit(record->head);
-  });
-}
-
-void context(std::int64_t device, std::uint64_t free_bytes, std::uint64_t total_bytes, std::uint64_t handle) {
-  recorded([&](Control& control) {
-    auto* record = room<spool::ContextRecord>(control, RecordKind::context);
-    if (record == nullptr) return;
-    record->head.seq = seq_or_draw(control, 0);
-    record->device = static_cast<std::uint64_t>(device);
-    record->free_bytes = free_bytes;
-    record->total_bytes = total_bytes;
-    record->context = handle;
-    commit(record->head);
-  });
-}
-
-void stats(std::uint8_t pool, const spool::StatsRecord& counters) {
-  recorded([&](Control& control) {
-    auto* record = room<spool::StatsRecord>(control, RecordKind::stats);
-    if (record == nullptr) return;
-    const RecordHead head = record->head;
-    *record = counters;
-    record->head = head;
-    record->head.seq = seq_or_draw(control, 0);
-    record->head.pool = pool;
-    commit(record->head);
-  });
-}
-
-void op_source(const char* op, const char* file, std::uint32_t line, const char* function, const char* layer) {
-  recorded([&](Control& control) {
-    const std::uint32_t ids[] = {intern_inside(control, op), intern_inside(control, file), intern_inside(control, function),
-                                 intern_inside(control, layer)};
-    auto* record = room<spool::OpSourceRecord>(control, RecordKind::op_source);
-    if (record == nullptr) return;
-    record->op = ids[0];
-    record->file = ids[1];
-    record->function = ids[2];
-    record->line = line;
-    record->layer = ids[3];
-    commit(record->head);
-  });
-}
-
 bool busy() { return t_state.busy != 0; }
 
 bool enter() {
@@ -442,19 +291,6 @@ bool enter() {
 }
 
 void leave() { t_state.busy = 0; }
-
-void say_once(const char* what, const char* remedy) {
-  constexpr std::size_t kSaid = 16;
-  static std::atomic<const char*> said[kSaid];
-  for (auto& place : said) {
-    const char* there = nullptr;
-    if (place.compare_exchange_strong(there, what, std::memory_order_relaxed)) break;
-    if (there == what) return;
-  }
-  Text<512> line;
-  line.add("vramscope: ").add(what).add(": ").add(remedy).add("\n");
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.c_str(), line.size());
-}
 
 spool::RecordHead* reserve(RecordKind kind, std::size_t bytes) {
   Control* control = live_control();

@@ -1,7 +1,7 @@
-// Keeps what capture saw: cheaply, in the user's process, without allocating, locking or waiting.
+// Records what the hooks capture: cheaply, in the user's process, without allocating, locking or waiting.
 //
-// Every function may be called from any thread at any time, also before anything is set up and after it was torn down; where
-// nothing can be recorded it does nothing. Calls made while the same thread is inside the recorder are dropped and counted.
+// Every function may be called from any thread at any time, even before the recorder is set up and after it is shut down. If
+// nothing can be recorded, it does nothing. Calls made while the same thread is inside the recorder are dropped and counted.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ using spool::Level;
 using spool::MarkKind;
 using spool::Memory;
 
-// True when events are kept. Sets the spool up at the first call in a process (and again in the child after a fork), so that a
-// process that never allocates leaves nothing behind. One load and compare in the ordinary case.
+// True if events are recorded. The first call in a process (and in the child after a fork) sets up the spool, so a process that
+// never allocates leaves nothing behind. Normally one load and one compare.
 bool active();
 
-// Id of a text, defined in the spool at first sight. 0 for the empty text or when nothing is recorded.
+// Id of a text, which is defined in the spool on first use. 0 for the empty text, or if nothing is recorded.
 std::uint32_t intern(const char* text, std::size_t bytes);
 std::uint32_t intern(const char* text);  // NUL terminated, NULL = empty
 
@@ -32,13 +32,13 @@ struct PoolKey {
   Level level;
   Memory memory;
   Framework framework;
-  // What else is so from the start. Only the thread that creates the pool is asked: another may have used it since by then.
+  // The state when the pool is created. Ignored if the pool exists: it may have been used since the caller read these.
   std::uint32_t flags = 0;         // spool::PoolFlags
   std::uint64_t limit_bytes = 0;   // 0 = unknown
-  std::uint64_t before_bytes = 0;  // live already: late attach, or a forked child
+  std::uint64_t before_bytes = 0;  // already live: late attach, or a forked child
 };
 inline constexpr std::uint8_t kNoPool = 255;
-// Finds or creates. kNoPool when nothing is recorded or the table is full.
+// Finds or creates. kNoPool if nothing is recorded or the table is full.
 std::uint8_t pool(const PoolKey& key);
 // Only finds. The common case is one compare.
 std::uint8_t find_pool(std::uint64_t key);
@@ -48,7 +48,7 @@ const char* pool_name(std::uint8_t pool);  // cut at 63 characters
 
 struct AllocEvent {
   std::uint8_t pool = kNoPool;
-  std::uint8_t flags = 0;  // spool::RecordFlags; kFlagExtended is set by alloc() where it is needed
+  std::uint8_t flags = 0;  // spool::RecordFlags; alloc() sets kFlagExtended if it is needed
   std::uint8_t dtype = 0;
   std::uint16_t region = 0;  // string id
   std::uint32_t op = 0;      // string ids
@@ -62,7 +62,7 @@ struct AllocEvent {
   std::uint64_t stream = 0;
   std::uint64_t handle = 0;
   std::uint32_t owner = 0;  // string id
-  bool count = true;        // false: totals were kept by the caller, under the allocator's lock
+  bool count = true;        // false: the caller has updated the totals, under the allocator's lock
 };
 void alloc(const AllocEvent& event);
 void oom(const AllocEvent& event);  // flags: kFlagFinal for a failure
@@ -78,13 +78,17 @@ struct FreeEvent {
   bool count = true;
 };
 void free(const FreeEvent& event);
-// The free just announced for this address failed: the block lives on. Restores the totals.
+// The free just recorded for this address has failed, and the block is still live. Restores the totals.
 void cancel_free(const FreeEvent& event);
 
 void region(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes, bool returned);
 void mark(MarkKind kind, std::uint8_t edge_flags, const char* name, std::int64_t number, const char* detail);
 void tag(std::uint64_t address, std::uint64_t bytes, Category category, const char* name, const char* layer);
+void tag(std::uint64_t address, std::uint64_t bytes, Category category, std::uint32_t name, std::uint32_t layer);  // string ids
 void setting(const char* key, const char* value);
+// An event of a reported kind (schema/trace/schema.json), with the number of texts and numbers that base::report_shape() gives. A
+// text may be NULL.
+void report(std::uint16_t kind, const char* const* texts, const std::uint64_t* numbers);
 void context(std::int64_t device, std::uint64_t free_bytes, std::uint64_t total_bytes, std::uint64_t context);
 void stats(std::uint8_t pool, const spool::StatsRecord& counters);  // head is filled here
 void op_source(const char* op, const char* file, std::uint32_t line, const char* function, const char* layer);
@@ -92,8 +96,8 @@ void op_source(const char* op, const char* file, std::uint32_t line, const char*
 // Running totals, to be called inside the allocator's lock with count = false in the event.
 void count_alloc(spool::Pool& pool, std::uint64_t granted);
 void count_free(spool::Pool& pool, std::uint64_t granted);
-// An event is about to happen: fetches the cache lines that it will change, which another core had last, while the thread is
-// still on its way to the allocator's lock.
+// Call before an event: fetches the cache lines that it will change, which another core used last, while the thread is still on
+// its way to the allocator's lock.
 struct AllocatorCall;
 void expect_event(const AllocatorCall& call);
 
@@ -103,11 +107,13 @@ bool busy();
 bool enter();
 void leave();
 
-// One line on stderr, once per `what` (a string literal) and process: what is not recorded and what to do.
+// Call before main: remembers which file stderr is. Messages are never written to another one.
+void remember_stderr();
+// Prints one line on stderr, once per process for each `what` (a string literal): what is not recorded, and what to do.
 void say_once(const char* what, const char* remedy);
 
-// Raw variable-length definition record, for stacks, code objects and modules. NULL when there is no room; fill the bytes after
-// the head, then publish().
+// Reserves a definition record of variable length, for stacks, code objects and modules. NULL if there is no room. Fill the bytes
+// after the head, then call publish().
 spool::RecordHead* reserve(spool::RecordKind kind, std::size_t bytes);
 void publish(spool::RecordHead* record);
 

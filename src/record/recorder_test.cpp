@@ -1,5 +1,4 @@
-// The recorder as the collector sees it: what is in the spool after something was recorded. Each test runs in a child process,
-// because a process has one spool.
+// The recorder as the collector sees it: what is in the spool after something was recorded.
 #include "record/recorder.h"
 
 #include <fcntl.h>
@@ -11,10 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -22,118 +18,10 @@
 #include <vector>
 
 #include "record/options.h"
-
-namespace {
-timespec g_growth_takes{};
-}
-
-// The recorder's disk: as slow as a test wants it.
-extern "C" int fallocate(int file, int mode, off_t offset, off_t bytes) {
-  nanosleep(&g_growth_takes, nullptr);
-  return static_cast<int>(syscall(SYS_fallocate, file, mode, offset, bytes));
-}
+#include "record/recorder_test.h"
 
 namespace vramscope::record {
 namespace {
-
-namespace fs = std::filesystem;
-using spool::RecordKind;
-
-struct Recorded {
-  spool::RecordHead head;
-  std::uint32_t thread;
-  std::uint64_t address;
-  std::string text;  // of a string definition
-};
-
-struct Spool {
-  std::vector<char> bytes;
-  const spool::Header& header() const { return *reinterpret_cast<const spool::Header*>(bytes.data()); }
-  std::uint64_t lost(spool::Loss loss) const { return header().lost[static_cast<std::size_t>(loss)].load(); }
-
-  std::vector<Recorded> records() const {
-    std::vector<Recorded> found;
-    for (std::uint32_t i = 0; i < header().segment_count.load(); ++i) {
-      const char* segment = bytes.data() + spool::kHeaderBytes + i * spool::kSegmentBytes;
-      const auto& head = *reinterpret_cast<const spool::SegmentHeader*>(segment);
-      if (head.state.load() == spool::SegmentState::free) continue;
-      for (std::uint32_t at = sizeof head; at < head.committed.load();) {
-        const auto& record = *reinterpret_cast<const spool::RecordHead*>(segment + at);
-        Recorded one{record, head.thread, 0, {}};
-        if (record.kind == RecordKind::string) {
-          const auto& text = *reinterpret_cast<const spool::StringRecord*>(&record);
-          one.text.assign(reinterpret_cast<const char*>(&text + 1), text.bytes);
-        } else if (record.kind == RecordKind::alloc || record.kind == RecordKind::free) {
-          one.address = reinterpret_cast<const spool::FreeRecord*>(&record)->address;
-        }
-        found.push_back(one);
-        at += record.slots * static_cast<std::uint32_t>(spool::kSlotBytes);
-      }
-    }
-    return found;
-  }
-};
-
-class RecorderTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("vramscope-recorder-test-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Runs `body` in a child process that records into the folder. Returns its exit code, or -signal.
-  int run(const std::function<void()>& body, std::uint64_t limit = 64u << 20) {
-    const pid_t child = fork();
-    if (child == 0) {
-      setenv(spool::kEnvSpool, folder_.c_str(), 1);
-      setenv(spool::kEnvSpoolLimit, std::to_string(limit).c_str(), 1);
-      read_environment();
-      body();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
-  std::vector<Spool> spools() const {
-    std::vector<Spool> found;
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().extension() != ".spool") continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      found.push_back({{std::istreambuf_iterator<char>(file), {}}});
-    }
-    return found;
-  }
-
-  fs::path folder_;
-};
-
-std::uint8_t test_pool() { return pool({1234, "pool", 0, Level::tensor, Memory::device, Framework::none}); }
-
-void allocate(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes = 256) {
-  AllocEvent event;
-  event.pool = pool;
-  event.address = address;
-  event.requested = event.granted = bytes;
-  alloc(event);
-}
-
-void release(std::uint8_t pool, std::uint64_t address, std::uint64_t bytes = 256) {
-  FreeEvent event;
-  event.pool = pool;
-  event.address = address;
-  event.bytes = bytes;
-  free(event);
-}
-
-std::set<std::uint64_t> numbers(const std::vector<Recorded>& records) {
-  std::set<std::uint64_t> found;
-  for (const auto& record : records)
-    if (record.head.seq != 0) found.insert(record.head.seq);
-  return found;
-}
 
 TEST_F(RecorderTest, AProcessThatRecordsNothingLeavesNoFile) {
   EXPECT_EQ(run([] {}), 0);
@@ -176,7 +64,45 @@ TEST_F(RecorderTest, TotalsAndRecordsAgree) {
   EXPECT_EQ(allocs, 3);
 }
 
-// Two threads come to a new pool at once and ask its allocator what is in use: the slower one is told what the faster one
+TEST_F(RecorderTest, AReportHoldsItsTextsAndNumbersInTheirOrder) {
+  EXPECT_EQ(run([] {
+              const char* const texts[] = {"überholt", nullptr, "/data/Größe.py"};
+              const std::uint64_t numbers[] = {17, ~std::uint64_t{0}};
+              report(18, texts, numbers);  // retrace
+              report(3, texts, numbers);   // an event that is not reported
+            }),
+            0);
+  const auto found = spools();
+  ASSERT_EQ(found.size(), 1u);
+  std::map<std::uint32_t, std::string> texts = {{0, ""}};
+  std::vector<spool::ReportRecord> reports;
+  for (std::uint32_t i = 0; i < found[0].header().segment_count.load(); ++i) {
+    const char* segment = found[0].bytes.data() + spool::kHeaderBytes + i * spool::kSegmentBytes;
+    const auto& head = *reinterpret_cast<const spool::SegmentHeader*>(segment);
+    for (std::uint32_t at = sizeof head; at < head.committed.load();) {
+      const auto& record = *reinterpret_cast<const spool::RecordHead*>(segment + at);
+      if (record.kind == RecordKind::report) reports.push_back(*reinterpret_cast<const spool::ReportRecord*>(&record));
+      if (record.kind == RecordKind::string) {
+        const auto& text = *reinterpret_cast<const spool::StringRecord*>(&record);
+        texts[text.id].assign(reinterpret_cast<const char*>(&text + 1), text.bytes);
+      }
+      at += record.slots * static_cast<std::uint32_t>(spool::kSlotBytes);
+    }
+  }
+  ASSERT_EQ(reports.size(), 1u);
+  const spool::ReportRecord& one = reports[0];
+  EXPECT_EQ(one.head.small, 18);
+  EXPECT_NE(one.head.seq, 0u);
+  EXPECT_EQ(texts.at(one.text[0]), "überholt");
+  EXPECT_EQ(texts.at(one.text[1]), "");
+  EXPECT_EQ(texts.at(one.text[2]), "/data/Größe.py");
+  EXPECT_EQ(one.text[3], 0u);
+  EXPECT_EQ(one.number[0], 17u);
+  EXPECT_EQ(one.number[1], ~std::uint64_t{0});
+  EXPECT_EQ(one.number[2], 0u);
+}
+
+// Two threads come to a new pool at once and ask its allocator what is in use: the slower one gets what the faster one
 // allocated.
 TEST_F(RecorderTest, OnlyWhoCreatesAPoolSaysWhatWasInUseBefore) {
   EXPECT_EQ(run([] {
@@ -218,7 +144,10 @@ TEST_F(RecorderTest, EightThreadsNumberTheirEventsWithoutGapOrRepeat) {
   std::set<std::uint64_t> addresses;
   std::set<std::uint32_t> threads;
   for (const auto& record : records)
-    if (record.head.kind == RecordKind::alloc) addresses.insert(record.address), threads.insert(record.thread);
+    if (record.head.kind == RecordKind::alloc) {
+      addresses.insert(record.address);
+      threads.insert(record.thread);
+    }
   EXPECT_EQ(addresses.size(), kThreads * kEach);
   EXPECT_EQ(threads.size(), kThreads);
   EXPECT_EQ(found[0].header().pool_count.load(), 1u);
@@ -253,46 +182,6 @@ TEST_F(RecorderTest, AForkedChildHasASpoolOfItsOwnAndDefinesItsNames) {
   }
 }
 
-TEST_F(RecorderTest, AtTheLimitTheOldestGoesAndIsCounted) {
-  constexpr std::uint64_t kEvents = 100'000;
-  EXPECT_EQ(run(
-                [] {
-                  const auto pool = test_pool();
-                  for (std::uint64_t i = 0; i < kEvents; ++i) allocate(pool, i);
-                },
-                spool::kExtentBytes),
-            0);
-  const auto found = spools();
-  ASSERT_EQ(found.size(), 1u);
-  const auto records = found[0].records();
-  EXPECT_GT(found[0].lost(spool::Loss::overwritten), 0u);
-  // What is there and what was counted as lost is everything (definitions have no number and may be among the lost).
-  const auto kept = numbers(records).size();
-  EXPECT_GE(kept + found[0].lost(spool::Loss::overwritten), kEvents);
-  EXPECT_LE(kept + found[0].lost(spool::Loss::overwritten), kEvents + 100);
-  EXPECT_EQ(*numbers(records).rbegin(), kEvents);
-  EXPECT_EQ(found[0].header().pools[0].allocs.load(), kEvents);
-}
-
-TEST_F(RecorderTest, ASlowGrowthIsWaitedFor) {
-  constexpr std::uint64_t kThreads = 8, kEvents = 20'000;
-  EXPECT_EQ(run([] {
-              const auto pool = test_pool();
-              g_growth_takes.tv_nsec = 20'000'000;  // a thread that loses its core in the middle takes as long
-              std::vector<std::thread> threads;
-              for (std::uint64_t t = 0; t < kThreads; ++t)
-                threads.emplace_back([=] {
-                  for (std::uint64_t i = 0; i < kEvents; ++i) allocate(pool, t << 32 | i);
-                });
-              for (auto& each : threads) each.join();
-            }),
-            0);
-  const auto found = spools();
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].lost(spool::Loss::overwritten), 0u);
-  EXPECT_EQ(numbers(found[0].records()).size(), kThreads * kEvents);
-}
-
 TEST_F(RecorderTest, AnEventInsideASignalHandlerIsCountedNotDeadlocked) {
   EXPECT_EQ(run([] {
               const auto pool = test_pool();
@@ -307,7 +196,7 @@ TEST_F(RecorderTest, AnEventInsideASignalHandlerIsCountedNotDeadlocked) {
             0);
   const auto found = spools();
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].lost(spool::Loss::reentered), 1u);
+  EXPECT_EQ(found[0].lost(spool::LossKind::reentered), 1u);
   EXPECT_EQ(numbers(found[0].records()).size(), 1u);
 }
 

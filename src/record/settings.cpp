@@ -10,7 +10,8 @@ namespace vramscope::record {
 
 namespace {
 
-// Allocator options, device choice, launcher ranks. No paths, no names of people or machines, nothing that could be a secret.
+// Allocator options, device selection, launcher ranks. No paths, no names of people or machines, nothing that could be a
+// secret.
 constexpr const char* kAllowed[] = {
     "CUDA_VISIBLE_DEVICES",
     "CUDA_MODULE_LOADING",
@@ -68,7 +69,7 @@ constexpr const char* kAllowed[] = {
     "JOB_COMPLETION_INDEX",
 };
 
-// Who says which process of a job this is.
+// Variables with the rank of a process.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -88,7 +89,8 @@ void setting_from(const char* key, const char* variable) {
   if (value != nullptr && strlen(value) < 32) setting(key, value);
 }
 
-// A helper of a rank (the Python side says so: a data loader's worker) has the environment of its rank, and is none.
+// A helper of a rank (reported by the Python side: a data loader's worker) inherits the environment of its rank but has none
+// itself.
 void record_rank() {
   if (getenv("VRAMSCOPE_ROLE") != nullptr) {
     setting_from("role", "VRAMSCOPE_ROLE");

@@ -9,29 +9,33 @@
 
 namespace vramscope::record {
 
-// Lives on a page that the kernel zeroes in a forked child (MADV_WIPEONFORK): a child, however it was forked, sees generation 0
-// and starts a spool of its own. Nothing of the parent's is ever written by the child.
+// On a page that the kernel zeroes in a forked child (MADV_WIPEONFORK): a child, however it was forked, sees generation 0 and
+// starts its own spool. The child never writes to anything of the parent's.
 struct Control {
   std::atomic<std::uint64_t> generation;
   spool::Header* header;
   std::byte* segments;  // first segment; the address range for all of them is reserved
   std::uint32_t segment_limit;
   bool use_tsc;
+  // How much had been freed or sealed when a search for a segment found nothing: until there is more, another search would fail
+  // too.
+  std::atomic<std::uint64_t> nothing_at;
+  std::atomic<std::uint64_t> probes;  // segments examined in all searches
 };
 
-// What a framework hook remembers between the points of one allocator call. By value: a nested or unwound call cannot leave a
-// pointer behind, it only overwrites.
+// What a framework hook remembers between the points of one allocator call. Stored by value: a nested or unwound call cannot
+// leave a pointer behind, it only overwrites.
 struct AllocatorCall {
-  const void* allocator;  // whose call is under way, NULL = none
+  const void* allocator;  // the allocator whose call is in progress, NULL = none
   std::uint64_t seq;      // drawn inside the allocator's lock, 0 = not yet
-  std::uint64_t granted;  // 0 = not told
+  std::uint64_t granted;  // 0 = not reported
   spool::Pool* totals;    // of the allocator's pool
   std::atomic<std::uint64_t>* next_seq;
 };
 
-// The last short text that a thread named, by content.
+// The last short text that a thread looked up, by its content: up to 16 characters.
 struct RememberedText {
-  std::uint64_t words[2];
+  std::uint64_t letters[2];
   std::uint32_t bytes;
   std::uint32_t id;
 };
@@ -54,10 +58,10 @@ static_assert(sizeof(ThreadState) <= 128);
 extern constinit thread_local ThreadState t_state;
 extern std::atomic<Control*> g_control;
 
-// The thread's first event, the first in a process, or the first after a fork: NULL if nothing can be recorded.
+// The first event of a thread, of a process, or after a fork: NULL if nothing can be recorded.
 Control* activate();
 
-// NULL: nothing is recorded. A few loads and compares in the ordinary case.
+// NULL: nothing is recorded. Takes a few loads and compares in the common case.
 inline Control* live_control() {
   Control* control = g_control.load(std::memory_order_relaxed);
   const bool known =

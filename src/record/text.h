@@ -23,6 +23,10 @@ class Text {
     while ((value /= 10) != 0);
     return add(digits + at);
   }
+  void clear() {
+    length_ = 0;
+    data_[0] = '\0';
+  }
   const char* c_str() const { return data_; }
   std::size_t size() const { return length_; }
 

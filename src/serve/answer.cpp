@@ -1,12 +1,8 @@
 #include "serve/answer.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
-
-#include "support/json_text.h"
 
 namespace vramscope::serve {
 
@@ -34,79 +30,10 @@ bool all_whole(const std::vector<double>& values) {
 
 }  // namespace
 
-void AnswerWriter::separate() {
-  if (comma_) json_.push_back(',');
-  comma_ = true;
-}
-
-void AnswerWriter::begin_object() {
-  separate();
-  json_.push_back('{');
-  comma_ = false;
-}
-
-void AnswerWriter::end_object() {
-  json_.push_back('}');
-  comma_ = true;
-}
-
-void AnswerWriter::begin_list() {
-  separate();
-  json_.push_back('[');
-  comma_ = false;
-}
-
-void AnswerWriter::end_list() {
-  json_.push_back(']');
-  comma_ = true;
-}
-
-void AnswerWriter::key(std::string_view name) {
-  separate();
-  support::append_json_string(json_, name);
-  json_.push_back(':');
-  comma_ = false;
-}
-
-void AnswerWriter::text(std::string_view value) {
-  separate();
-  support::append_json_string(json_, value);
-}
-
-void AnswerWriter::number(std::uint64_t value) {
-  separate();
-  fmt::format_to(std::back_inserter(json_), "{}", value);
-}
-
-void AnswerWriter::number(std::int64_t value) {
-  separate();
-  fmt::format_to(std::back_inserter(json_), "{}", value);
-}
-
-void AnswerWriter::number(double value) {
-  separate();
-  if (!std::isfinite(value))
-    json_ += "null";
-  else if (value == std::floor(value) && std::abs(value) < kLargestWhole)
-    fmt::format_to(std::back_inserter(json_), "{}", static_cast<std::int64_t>(value));
-  else
-    fmt::format_to(std::back_inserter(json_), "{}", value);
-}
-
-void AnswerWriter::boolean(bool value) {
-  separate();
-  json_ += value ? "true" : "false";
-}
-
-void AnswerWriter::null() {
-  separate();
-  json_ += "null";
-}
-
 void AnswerWriter::column(const std::vector<double>& values) {
-  separate();
   const bool whole = all_whole(values);
-  fmt::format_to(std::back_inserter(json_), R"({{"$":[{},{},"{}"]}})", blob_.size(), values.size(), whole ? 'd' : 'f');
+  json_.begin_object().key("$").begin_array();
+  json_.value(blob_.size()).value(values.size()).value(whole ? "d" : "f").end_array().end_object();
   std::int64_t last = 0;
   for (const double value : values) {
     if (!whole) {
@@ -123,8 +50,8 @@ void AnswerWriter::column(const std::vector<double>& values) {
 
 std::string AnswerWriter::finish() {
   std::string out = "VSA1";
-  put_u32(out, static_cast<std::uint32_t>(json_.size()));
-  out += json_;
+  put_u32(out, static_cast<std::uint32_t>(json_.text().size()));
+  out += json_.text();
   out += blob_;
   return out;
 }

@@ -3,43 +3,55 @@
 // JSON alone would be several times larger for columns; a column of a steady run is mostly zeros after differencing.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "support/json_writer.h"
 
 namespace vramscope::serve {
 
 class AnswerWriter {
  public:
-  void begin_object();
-  void end_object();
-  void begin_list();
-  void end_list();
-  void key(std::string_view name);
-  void text(std::string_view value);
-  void number(std::uint64_t value);
-  void number(std::int64_t value);
-  void number(double value);  // null where it is no number
-  void boolean(bool value);
-  void null();
+  void begin_object() { json_.begin_object(); }
+  void end_object() { json_.end_object(); }
+  void begin_list() { json_.begin_array(); }
+  void end_list() { json_.end_array(); }
+  void key(std::string_view name) { json_.key(name); }
+  void text(std::string_view value) { json_.value(value); }
+  void number(std::uint64_t value) { json_.value(value); }
+  void number(std::int64_t value) { json_.value(value); }
+  void number(double value) { json_.value(value); }  // null if it is not finite
+  void boolean(bool value) { json_.value(value); }
+  void null() { json_.null(); }
   void column(const std::vector<double>& values);
   std::string finish();
 
  private:
-  void separate();
-
-  std::string json_;
+  support::JsonWriter json_{false};
   std::string blob_;
-  bool comma_ = false;
 };
 
 inline void put(AnswerWriter& out, const std::string& value) { out.text(value); }
-inline void put(AnswerWriter& out, std::uint64_t value) { out.number(value); }
-inline void put(AnswerWriter& out, std::int64_t value) { out.number(value); }
 inline void put(AnswerWriter& out, double value) { out.number(value); }
 inline void put(AnswerWriter& out, bool value) { out.boolean(value); }
+template <std::integral T>
+void put(AnswerWriter& out, T value) {
+  if constexpr (std::is_signed_v<T>)
+    out.number(static_cast<std::int64_t>(value));
+  else
+    out.number(static_cast<std::uint64_t>(value));
+}
+inline void put_unless_never(AnswerWriter& out, std::uint64_t value) {
+  if (value == ~std::uint64_t{0})
+    out.null();
+  else
+    out.number(value);
+}
 inline void put_column(AnswerWriter& out, const std::vector<double>& values) { out.column(values); }
 
 template <typename T, typename Put>

@@ -1,12 +1,14 @@
-// The live set: at an instant beside the timeline, opened up in Peak, and what happened in a range.
+// The live set: at an instant next to the timeline, opened up in Peak, and what happened in a range.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "analyze/captions.h"
+#include "analyze/query/instant_text.h"
+#include "serve/answer_parts.h"
 #include "serve/engine_service.h"
 #include "serve/tree.h"
-#include "serve/words.h"
 
 namespace vramscope::serve {
 
@@ -14,30 +16,6 @@ namespace {
 
 constexpr std::uint32_t kSideRows = 8;
 constexpr std::uint32_t kTableRows = 60;
-
-// A row for each group of blocks that are alike in every way a person would tell them apart.
-const std::vector<analyze::By> kRowKeys = {analyze::By::category, analyze::By::layer, analyze::By::op,   analyze::By::region,
-                                           analyze::By::shape,    analyze::By::dtype, analyze::By::line, analyze::By::known};
-
-BlockRow row_of_group(const analyze::Group& group, std::uint64_t now_us, analyze::Bytes total) {
-  const auto key = [&](std::size_t i) { return i < group.keys.size() ? group.keys[i] : std::string(); };
-  BlockRow row;
-  row.id = group.example;
-  row.category = key(0);
-  row.layer = key(1);
-  row.op = key(2);
-  row.region = key(3);
-  row.shape = key(4);
-  row.dtype = key(5);
-  row.line = key(6);
-  row.known = key(7);
-  row.blocks = group.count;
-  row.age_us = static_cast<double>(now_us > group.oldest_us ? now_us - group.oldest_us : 0);
-  row.t = static_cast<double>(group.oldest_us);
-  row.bytes = static_cast<double>(group.bytes);
-  row.share = share_of(group.bytes, total);
-  return row;
-}
 
 std::vector<Share> shares_of(const analyze::Live& by_category_and_known) {
   std::vector<Share> out;
@@ -51,7 +29,9 @@ std::vector<Share> shares_of(const analyze::Live& by_category_and_known) {
     same->bytes += static_cast<double>(group.bytes);
     same->blocks += group.count;
     auto& [bytes, word] = most_known[group.keys[0]];
-    if (group.bytes >= bytes) bytes = group.bytes, word = group.keys.size() > 1 ? group.keys[1] : "";
+    if (group.bytes < bytes) continue;
+    bytes = group.bytes;
+    word = group.keys.size() > 1 ? group.keys[1] : "";
   }
   for (Share& share : out) {
     share.share = by_category_and_known.total == 0 ? 0 : share.bytes / static_cast<double>(by_category_and_known.total);
@@ -82,11 +62,6 @@ std::optional<Event> event_at(const analyze::Engine& engine, analyze::Moment mom
   return std::nullopt;
 }
 
-std::string place_in_steps(const analyze::Steps& steps, std::uint64_t time_us) {
-  const analyze::Step* step = step_at(steps, time_us);
-  return step == nullptr ? std::string() : ", " + step_text(*step, time_us);
-}
-
 }  // namespace
 
 Result<Instant> EngineService::instant(const InstantParams& params) {
@@ -110,18 +85,13 @@ Result<Instant> EngineService::instant(const InstantParams& params) {
   out.phase = blocks->phase;
   out.total = static_cast<double>(blocks->total);
   out.blocks = blocks->count;
-  if (const analyze::Step* step = step_at(steps, blocks->time_us)) {
+  if (const analyze::Step* step = analyze::step_at(steps, blocks->time_us)) {
     out.step = step->number;
     out.step_us = static_cast<double>(blocks->time_us - step->begin_us);
-    out.link = fmt::format("step:{}+{:.3f}ms", step->number, *out.step_us / 1000);
-  } else {
-    out.link = fmt::format("{:.6f}s", out.t / 1e6);
   }
+  out.link = analyze::instant_text(engine, *moment);
   if (place != nullptr && params.filter.empty()) {
-    if (*moment == place->peak_at)
-      out.note = "The highest instant of the run";
-    else if (place->steady && *moment == place->steady_peak_at)
-      out.note = "The highest instant of the steady steps";
+    out.note = analyze::caption_of_peak(engine, *moment);
     out.at_least = !place->order_exact;
   }
   out.shares = shares_of(*groups);
@@ -145,9 +115,8 @@ Result<Peak> EngineService::peak(const PeakParams& params) {
   if (!levels) return std::unexpected(levels.error());
   const auto opened = engine.live({.at = at, .by = *levels, .where = params.filter, .limit = 0});
   if (!opened) return std::unexpected(opened.error());
-  const auto rows = engine.live({.at = at, .by = kRowKeys, .where = params.filter, .limit = kTableRows});
+  const auto rows = engine.peak({.at = wanted, .by = row_keys(), .where = params.filter, .limit = kTableRows});
   if (!rows) return std::unexpected(rows.error());
-  const auto holders = engine.live({.at = at, .by = {analyze::By::layer}, .where = params.filter, .limit = 2});
   const analyze::Place* place = main_place(engine);
   Peak out;
   out.moment = *moment;
@@ -160,21 +129,8 @@ Result<Peak> EngineService::peak(const PeakParams& params) {
   out.more_rows = rows->rest_groups;
   out.more_blocks = rows->rest_count;
   out.more_bytes = static_cast<double>(rows->rest_bytes);
-
-  const analyze::Group* layer = nullptr;
-  if (holders)
-    for (const analyze::Group& group : holders->groups)
-      if (layer == nullptr && !group.keys.empty() && !group.keys[0].empty()) layer = &group;
-  out.sentence = fmt::format("{} {} live {}", size_text(rows->total), params.filter.empty() ? "are" : "of the filter are",
-                             instant_words(wanted));
-  if (layer != nullptr)
-    out.sentence += fmt::format(", {} of it in {}", size_text(layer->bytes), analyze::layer_in_words(layer->keys[0]));
-  if (layer == nullptr && !out.rows.empty())
-    out.sentence += fmt::format(", {} of it {}", size_text(rows->groups[0].bytes), out.rows[0].category);
-  out.sentence += ".";
-  const analyze::Steps& steps = trace.steps();
-  out.note = fmt::format("{} live at {:.6f} s{}.", plural(rows->count, "block", "blocks"), out.t / 1e6,
-                         place_in_steps(steps, rows->time_us));
+  out.sentence = *rows->sentence;
+  out.note = analyze::caption(*rows, trace.steps());
   return out;
 }
 
@@ -203,19 +159,15 @@ Result<Range> EngineService::range(const RangeParams& params) {
   out.change = static_cast<double>(diff->total_b) - static_cast<double>(diff->total_a);
   out.freed = out.allocated - out.change;
   out.events = last - first;
-  const analyze::Steps& steps = trace.steps();
-  const analyze::Step* begin = step_at(steps, t0);
-  const analyze::Step* end = step_at(steps, t1);
-  if (begin != nullptr && begin == end)
-    out.label = fmt::format("step {}", begin->number);
-  else if (begin != nullptr && end != nullptr)
-    out.label = fmt::format("steps {} to {}", begin->number, end->number);
+  out.label = analyze::caption_of_range(trace.steps(), t0, t1);
   const auto row_of_key = [&](const std::string& op, double bytes, std::uint64_t blocks, std::uint64_t example) {
     BlockRow row;
     if (const auto block = engine.allocation(example); block && blocks > 0)
       row = row_of(*block, t1, top->total);
-    else
-      row.category = "unknown", row.op = op;
+    else {
+      row.category = "unknown";
+      row.op = op;
+    }
     row.id = example;
     row.op = op;
     row.blocks = blocks;

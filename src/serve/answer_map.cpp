@@ -3,46 +3,37 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
+#include "analyze/absent.h"
+#include "analyze/captions.h"
+#include "analyze/query/instant_text.h"
+#include "analyze/verdict/notable.h"
+#include "analyze/verdict/pool_instant.h"
+#include "serve/answer_parts.h"
 #include "serve/engine_service.h"
-#include "serve/words.h"
+#include "serve/failed_pool.h"
 
 namespace vramscope::serve {
 
 namespace {
 
-constexpr std::uint64_t kMostLines = 44;
+constexpr std::uint64_t kMostRows = 44;  // of the map
 constexpr std::size_t kMostBlocks = 60000;
 constexpr double kCellsOfALine = 1024;  // about a pixel each
-constexpr std::size_t kMostHoles = 8;
 
 // A power of two, so that the pool fits the window.
 double line_bytes_for(const std::vector<analyze::Region>& regions) {
   analyze::Bytes total = 0;
   for (const auto& region : regions) total += region.bytes;
-  analyze::Bytes line = std::bit_ceil(std::max<analyze::Bytes>(4096, total / kMostLines));
+  analyze::Bytes line = std::bit_ceil(std::max<analyze::Bytes>(4096, total / kMostRows));
   const auto lines = [&] {
     std::uint64_t sum = 0;
     for (const auto& region : regions) sum += (region.bytes + line - 1) / line;
     return sum;
   };
-  while (lines() > std::max<std::uint64_t>(kMostLines, 2 * regions.size())) line *= 2;
+  while (lines() > std::max<std::uint64_t>(kMostRows, 2 * regions.size())) line *= 2;
   return static_cast<double>(line);
-}
-
-const analyze::Grown* growth_at(const analyze::Fragmentation& frag, std::uint64_t time_us) {
-  for (const analyze::Grown& grown : frag.grown)
-    if (grown.time_us == time_us || (time_us > grown.time_us && time_us - grown.time_us < 1000)) return &grown;
-  return nullptr;
-}
-
-std::vector<Hole> largest_holes(const analyze::AddressMap& map) {
-  std::vector<analyze::Hole> sorted(map.holes);
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  std::vector<Hole> out;
-  for (std::size_t i = 0; i < std::min(kMostHoles, sorted.size()); ++i)
-    out.push_back({sorted[i].region, static_cast<double>(sorted[i].bytes), 1});
-  return out;
 }
 
 // Neighbours in one cell of an address grid, drawn as one: blocks[first, first + count).
@@ -78,15 +69,51 @@ std::vector<Drawn> drawn_blocks(const analyze::AddressMap& map, double line_byte
   return out;
 }
 
-std::string region_note(const analyze::Region& region, std::uint64_t now_us, const analyze::Grown* grown) {
-  if (grown != nullptr && region.since_us + 1000 > grown->time_us && region.since_us <= grown->time_us + 1000 &&
-      region.bytes >= grown->request)
-    return "taken now for this request";
-  if (region.live > 0) return "";
-  if (region.empty_since_step > 0) return fmt::format("empty since step {}", region.empty_since_step);
-  return region.empty_since_us > 0 && region.empty_since_us <= now_us
-             ? fmt::format("empty since {}", seconds_text(region.empty_since_us))
-             : "empty";
+void add_regions(const analyze::AddressMap& map, const std::vector<analyze::RegionNote>& notes, PoolMap& out) {
+  for (std::size_t i = 0; i < map.regions.size(); ++i) {
+    const analyze::Region& region = map.regions[i];
+    out.regions.push_back({.number = i,
+                           .address = region.address,
+                           .bytes = static_cast<double>(region.bytes),
+                           .live = static_cast<double>(region.live),
+                           .note = notes[i].text,
+                           .signal = notes[i].taken_now});
+  }
+}
+
+void add_blocks(const analyze::AddressMap& map, PoolMap& out) {
+  for (const std::string_view name : analyze::category_names()) out.categories.emplace_back(name);
+  out.labels = map.labels;
+  const double now = static_cast<double>(std::max<std::uint64_t>(1, map.time_us));
+  for (const Drawn& drawn : drawn_blocks(map, out.line_bytes)) {
+    const analyze::MapBlock& first = map.blocks[drawn.first];
+    const analyze::MapBlock& last = map.blocks[drawn.first + drawn.count - 1];
+    const analyze::MapBlock& largest = map.blocks[drawn.largest];
+    out.regions[first.region].blocks += drawn.count;
+    out.id.push_back(static_cast<double>(largest.id));
+    out.region.push_back(first.region);
+    out.offset.push_back(static_cast<double>(first.address - map.regions[first.region].address));
+    out.bytes.push_back(static_cast<double>(last.address + last.granted - first.address));
+    out.count.push_back(static_cast<double>(drawn.count));
+    out.label.push_back(largest.label);
+    out.category.push_back(largest.category);
+    out.age.push_back(1 - static_cast<double>(largest.birth_us) / now);
+    const auto members = std::span(map.blocks).subspan(drawn.first, drawn.count);
+    out.faded.push_back(std::ranges::all_of(members, &analyze::MapBlock::faded) ? 1 : 0);
+  }
+}
+
+Status add_history(const Opened& trace, PoolMap& out) {
+  const analyze::Engine& engine = trace.engine();
+  const auto history =
+      engine.stacked({.t0_us = 0, .t1_us = trace.overview().duration_us + 1, .width = kTileColumns / 2, .where = {}});
+  if (!history) return std::unexpected(history.error());
+  for (std::size_t i = 0; i < history->at.size(); ++i) {
+    out.history_t.push_back(static_cast<double>(history->border_us[i]));
+    out.history_pool.push_back(static_cast<double>(engine.regions_at(history->at[i])));
+    out.history_live.push_back(static_cast<double>(history->high[i]));
+  }
+  return {};
 }
 
 }  // namespace
@@ -99,11 +126,16 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
   const auto moment = engine.resolve(usable_instant(engine, params.at));
   if (!moment) return std::unexpected(moment.error());
   const auto names = engine.pool_names();
-  analyze::MapRequest request{.at = fmt::format("moment:{}", *moment), .where = {}};
+  const analyze::OomEvent* failed = analyze::failure_at(trace.ooms(), *moment);
+  analyze::MapRequest request{.at = fmt::format("moment:{}", *moment), .where = params.filter};
   if (!params.pool.empty()) {
     const auto at = std::find(names.begin(), names.end(), params.pool);
-    if (at == names.end()) return fail(fmt::format("there is no pool '{}'", params.pool));
+    if (at == names.end()) return fail(fmt::format("unknown pool \"{}\"", params.pool));
     request.pool = at - names.begin();
+  } else if (failed != nullptr) {
+    const FailedPool pool = failed_pool(engine, failed->pool);  // holes of another pool could not have served the request
+    request.place = pool.place;
+    request.pool = pool.pool;
   }
   const auto map = engine.address_map(request);
   if (!map) return std::unexpected(map.error());
@@ -116,69 +148,22 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
   for (const auto& region : map->regions)
     if (region.pool < names.size() && std::find(out.pools.begin(), out.pools.end(), names[region.pool]) == out.pools.end())
       out.pools.push_back(names[region.pool]);
-  const analyze::Steps& steps = trace.steps();
-  if (const analyze::Step* step = step_at(steps, map->time_us)) out.step_label = step_text(*step, map->time_us);
-  out.sentence = frag->sentence;
-  out.note = sentence(frag->advice);
-  out.summary = fmt::format("{}, {}: {} live in {}, {} free in {}", plural(map->regions.size(), "region", "regions"),
-                            size_text(map->pool_bytes), size_text(map->live), plural(map->blocks.size(), "block", "blocks"),
-                            size_text(map->free), plural(map->holes.size(), "hole", "holes"));
-  if (map->regions.empty()) {
-    out.missing = Damage{"No regions were recorded",
-                         "No pool took memory from the level below before this instant, or its regions were not seen.",
-                         "Choose a later instant, or record from the start of the program with `vramscope run`."};
-    return out;
-  }
-  const auto history =
-      engine.stacked({.t0_us = 0, .t1_us = trace.overview().duration_us + 1, .width = kTileColumns / 2, .where = {}});
-  if (!history) return std::unexpected(history.error());
-  for (std::size_t i = 0; i < history->at.size(); ++i) {
-    out.history_t.push_back(static_cast<double>(history->border_us[i]));
-    out.history_pool.push_back(static_cast<double>(engine.regions_at(history->at[i])));
-    out.history_live.push_back(static_cast<double>(history->high[i]));
-  }
+  if (const analyze::Step* step = analyze::step_at(trace.steps(), map->time_us))
+    out.step_label = analyze::step_text(*step, map->time_us);
+  out.link = analyze::instant_text(engine, *moment);
+  out.matters = analyze::notable_instants(engine, trace.ooms(), &*frag);
+  const std::string remedy = failed != nullptr ? remedy_of_failure(trace) : std::string();  // findings take time
+  analyze::PoolInstant about = analyze::pool_instant(engine, *map, *frag, trace.ooms(), remedy);
+  out.sentence = std::move(about.sentence);
+  out.note = std::move(about.note);
+  out.summary = std::move(about.summary);
+  out.missing = analyze::absence(*map);
+  if (out.missing) return out;
+  if (const Status ok = add_history(trace, out); !ok) return std::unexpected(ok.error());
   out.line_bytes = line_bytes_for(map->regions);
-  const analyze::Grown* grown = growth_at(*frag, map->time_us);
-  for (std::size_t i = 0; i < map->regions.size(); ++i) {
-    const analyze::Region& region = map->regions[i];
-    Region to{.number = i,
-              .address = region.address,
-              .bytes = static_cast<double>(region.bytes),
-              .live = static_cast<double>(region.live),
-              .note = region_note(region, map->time_us, grown)};
-    to.signal = to.note == "taken now for this request";
-    out.regions.push_back(std::move(to));
-  }
-  for (const std::string_view name : analyze::category_names()) out.categories.emplace_back(name);
-  out.labels = map->labels;
-  const double now = static_cast<double>(std::max<std::uint64_t>(1, map->time_us));
-  for (const Drawn& drawn : drawn_blocks(*map, out.line_bytes)) {
-    const analyze::MapBlock& first = map->blocks[drawn.first];
-    const analyze::MapBlock& last = map->blocks[drawn.first + drawn.count - 1];
-    const analyze::MapBlock& largest = map->blocks[drawn.largest];
-    out.regions[first.region].blocks += drawn.count;
-    out.id.push_back(static_cast<double>(largest.id));
-    out.region.push_back(first.region);
-    out.offset.push_back(static_cast<double>(first.address - map->regions[first.region].address));
-    out.bytes.push_back(static_cast<double>(last.address + last.granted - first.address));
-    out.count.push_back(static_cast<double>(drawn.count));
-    out.label.push_back(largest.label);
-    out.category.push_back(largest.category);
-    out.age.push_back(1 - static_cast<double>(largest.birth_us) / now);
-  }
-  if (grown != nullptr) {
-    Request growth{.bytes = static_cast<double>(grown->request), .t = static_cast<double>(grown->time_us)};
-    growth.note = fmt::format("{} free in {}, largest {}; the pool grew by {}", size_text(grown->free),
-                              plural(grown->holes, "hole", "holes"), size_text(grown->largest_hole), size_text(grown->grew_by));
-    if (const auto before = engine.address_map({.at = fmt::format("moment:{}", grown->at > 0 ? grown->at - 1 : 0), .where = {}}))
-      growth.holes = largest_holes(*before);
-    out.request = std::move(growth);
-  } else if (!map->holes.empty() && frag->worst.request > 0) {
-    out.request = Request{.bytes = static_cast<double>(frag->worst.request),
-                          .t = static_cast<double>(frag->worst.time_us),
-                          .note = "the largest recent request, against the holes of this instant",
-                          .holes = largest_holes(*map)};
-  }
+  add_regions(*map, about.regions, out);
+  add_blocks(*map, out);
+  out.request = std::move(about.request);
   return out;
 }
 

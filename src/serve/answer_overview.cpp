@@ -4,52 +4,33 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyze/absent.h"
+#include "analyze/captions.h"
+#include "analyze/framework.h"
+#include "analyze/key_figures.h"
+#include "serve/answer_parts.h"
 #include "serve/engine_service.h"
-#include "serve/words.h"
+#include "support/sentence.h"
 #include "support/units.h"
 
 namespace vramscope::serve {
 
 namespace {
 
-std::optional<std::int64_t> rank_of(const analyze::Overview& overview) {
-  for (const std::string_view key : {"env.RANK", "env.SLURM_PROCID", "env.OMPI_COMM_WORLD_RANK"}) {
-    const std::string text = setting(overview, key);
-    std::int64_t rank = 0;
-    if (!text.empty() && std::from_chars(text.data(), text.data() + text.size(), rank).ec == std::errc{}) return rank;
-  }
-  return std::nullopt;
-}
-
 std::string framework_of(const analyze::Overview& overview) {
-  static constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
-      {"tensorflow.version", "TensorFlow"}, {"torch.version", "PyTorch"}, {"pytorch.version", "PyTorch"}, {"jax.version", "JAX"}};
-  for (const auto& [key, name] : kKnown)
-    if (const std::string version = setting(overview, key); !version.empty()) return fmt::format("{} {}", name, version);
+  for (const analyze::Framework* framework : analyze::frameworks())
+    for (const std::string_view key : framework->version_settings)
+      if (const std::string version = setting(overview, key); !version.empty())
+        return fmt::format("{} {}", framework->name, version);
   return {};
 }
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-std::uint64_t epochs_of(const analyze::Steps& steps) {
-  std::int64_t most = 0;
-  for (const auto& step : steps.steps) most = std::max(most, step.epoch);
-  return static_cast<std::uint64_t>(most);
-}
-
 std::uint64_t lost_of(const analyze::Overview& overview) {
   std::uint64_t sum = 0;
   for (const auto& [kind, count] : overview.lost) sum += count;
   return sum;
-}
-
-Damage damage_of(const analyze::Overview& overview) {
-  Damage damage;
-  damage.title = fmt::format("The trace ends at {}, before the program did", seconds_text(overview.duration_us));
-  if (!overview.truncated) damage.title = "Part of this trace is damaged";
-  damage.message = sentence(overview.damage);
-  damage.remedy = "If the spool folder still exists: `vramscope recover DIR`.";
-  return damage;
 }
 
 TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, bool live) {
@@ -63,7 +44,7 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
   info.command = command.empty() ? base_name(o.program) : support::short_command(command);
   const std::string pid = setting(o, "process.pid");
   std::from_chars(pid.data(), pid.data() + pid.size(), info.pid);
-  info.rank = rank_of(o);
+  info.rank = o.rank;
   info.host = setting(o, "host");
   info.framework = framework_of(o);
   info.state = live && o.truncated ? "live" : o.damage.empty() && !o.truncated ? "complete" : "incomplete";
@@ -72,7 +53,7 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
   info.started_us = o.start_realtime_us;
   info.duration_us = static_cast<double>(std::max<std::uint64_t>(1, o.duration_us));
   info.steps = steps.steps.size();
-  info.epochs = epochs_of(steps);
+  info.epochs = analyze::epochs_of(steps);
   if (place != nullptr) {
     info.device = place->name;
     for (const analyze::Sample& sample : trace.samples())
@@ -81,35 +62,25 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
     info.at_least = !place->order_exact;
     if (place->steady) info.steady_peak = place->steady_peak;
   }
-  if (!o.damage.empty() && info.state != "live") info.damage = damage_of(o);
+  if (info.state != "live") info.damage = analyze::absence(o);
   if (const auto& leaks = trace.leaks(); leaks) {
     if (leaks->verdict != "cannot tell") info.growth = leaks->bytes_per_step;
-    info.verdict = o.ooms > 0 ? "out of memory" : leaks->verdict == "growing" ? "grows" : "";
+    info.verdict = analyze::trouble_of(o, *leaks);
   }
-  info.notes.push_back(fmt::format("{}, {}", seconds_text(o.duration_us), plural(o.events, "event", "events")));
-  if (info.steps > 0)
-    info.notes.push_back(
-        info.epochs > 0 ? fmt::format("{} in {}", plural(info.steps, "step", "steps"), plural(info.epochs, "epoch", "epochs"))
-                        : plural(info.steps, "step", "steps"));
-  if (!o.checked.empty()) info.notes.push_back(o.checked);
+  info.notes = analyze::captions(o, steps);
   return info;
-}
-
-const analyze::LedgerLine* line_named(const analyze::Ledger& ledger, std::string_view name) {
-  for (const auto& line : ledger.lines)
-    if (line.name == name) return &line;
-  return nullptr;
 }
 
 Ledger ledger_of(const analyze::Ledger& from, std::string_view at) {
   Ledger out;
   out.at = at;
   out.t = static_cast<double>(from.time_us);
+  out.unit = from.unit;
   if (from.card > 0) {
     LedgerLine card;
     card.name = "Card";
     card.bytes = static_cast<double>(from.card);
-    if (const auto* used = line_named(from, "device used"); used != nullptr && used->bytes)
+    if (const auto* used = analyze::line_named(from, "device used"); used != nullptr && used->bytes)
       card.parts = {{"used", static_cast<double>(*used->bytes), "open", ""}};
     out.lines.push_back(std::move(card));
   }
@@ -117,9 +88,10 @@ Ledger ledger_of(const analyze::Ledger& from, std::string_view at) {
   for (std::size_t i = 0; i < from.lines.size(); ++i) {
     const analyze::LedgerLine& line = from.lines[i];
     LedgerLine to;
-    to.name = line.name == "live blocks by category" ? "Categories" : capital(line.name);
+    to.name = line.name == "live blocks by category" ? "Categories" : support::capitalized(line.name);
     if (line.bytes) to.bytes = static_cast<double>(*line.bytes);
     if (line.residual) to.residual = static_cast<double>(*line.residual);
+    to.unexplained = line.unexplained;
     to.missing = line.bytes ? "" : line.note;
     for (const auto& [name, bytes] : line.parts) {
       const bool category = std::find(categories.begin(), categories.end(), name) != categories.end();
@@ -140,67 +112,16 @@ Ledger ledger_of(const analyze::Ledger& from, std::string_view at) {
   return out;
 }
 
-std::vector<Figure> figures_of(const analyze::Engine& engine, const analyze::Steps& steps, const analyze::Leaks* leaks,
-                               const analyze::Ledger* ledger) {
-  std::vector<Figure> out;
-  const analyze::Place* place = main_place(engine);
-  if (place == nullptr) return out;
-  Figure steady{.label = "Steady peak", .to = "#peak?at=steady"};
-  if (place->steady && steps.has_steady) {
-    steady.at_least = !place->order_exact;
-    steady.bytes = static_cast<double>(place->steady_peak);
-    steady.note = fmt::format("steps {} to {}", steps.steps[steps.steady_first].number, steps.steps[steps.steady_last].number);
-  } else {
-    steady.note = steps.steps.empty() ? "no steps were found" : "no steady state";
-    steady.to = "#steps";
-  }
-  out.push_back(steady);
-  const std::uint64_t peak_us = engine.time_of(place->peak_at);
-  const analyze::Step* step = step_at(steps, peak_us);
-  out.push_back({.label = "Peak",
-                 .bytes = static_cast<double>(place->peak),
-                 .note = step != nullptr ? fmt::format("step {}, at {}", step->number, seconds_text(peak_us))
-                                         : fmt::format("at {}", seconds_text(peak_us)),
-                 .at_least = !place->order_exact,
-                 .to = "#peak?at=peak"});
-  if (place->regions_end > 0)
-    out.push_back({.label = "Pool",
-                   .bytes = static_cast<double>(place->regions_end),
-                   .note = fmt::format("{} live in it at the end", size_text(place->end)),
-                   .to = "#map?at=end"});
-  if (ledger != nullptr) {
-    if (const auto* used = line_named(*ledger, "device used"); used != nullptr && used->bytes)
-      out.push_back(
-          {.label = "Device used",
-           .bytes = static_cast<double>(*used->bytes),
-           .note = ledger->card > 0 ? fmt::format("{:.1f} % of the card", 100 * share_of(*used->bytes, ledger->card)) : ""});
-  }
-  Figure growth{.label = "Growth", .to = "#leaks"};
-  if (leaks != nullptr && leaks->verdict != "cannot tell") {
-    growth.text = "a step";
-    growth.bytes = leaks->verdict == "growing" ? leaks->bytes_per_step : 0;
-    growth.note = leaks->left_after.empty() ? leaks->verdict
-                                            : fmt::format("{} left after the last step", size_text(leaks->left_after.back()));
-    growth.text = growth.bytes.value_or(0) < 1024                ? "B a step"
-                  : growth.bytes.value_or(0) < 0.1 * 1024 * 1024 ? "KiB a step"
-                                                                 : "MiB a step";
-  } else {
-    growth.note = leaks != nullptr ? leaks->why : "";
-  }
-  out.push_back(growth);
-  return out;
-}
-
 std::string link_label(const analyze::Finding& finding) {
   std::string label = finding.view == "map" || finding.view == "fragmentation" ? "Pool map"
                       : finding.view == "oom"                                  ? "OOM"
-                                                                               : capital(finding.view);
-  if (!finding.where.empty()) {
+                                                                               : support::capitalized(finding.view);
+  if (!finding.where.empty() && finding.where.find(' ') == std::string::npos) {
     std::string what = finding.where.substr(finding.where.find(':') + 1);
     if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
     return fmt::format("{}, {}", label, what);
   }
-  if (!finding.at.empty() && !finding.at.starts_with("moment:") && finding.at != finding.view)
+  if (!finding.at.empty() && !finding.at.starts_with("moment:") && !finding.at.starts_with(finding.view))
     return fmt::format("{}, {}", label, finding.at);
   return label;
 }
@@ -238,7 +159,7 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
   const analyze::Place* place = main_place(engine);
   Overview out;
   out.trace = info_of(trace, params.trace, library_->name(params.trace), library_->live());
-  out.sentence = o.sentence;
+  out.sentence = analyze::headline(o, trace.findings());
   out.end_t = static_cast<double>(o.duration_us);
   const analyze::Leaks* leaks = trace.leaks() ? &*trace.leaks() : nullptr;
   std::optional<analyze::Ledger> first;
@@ -249,15 +170,16 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
     out.ledgers.push_back(ledger_of(*ledger, title));
     if (!first) first = std::move(*ledger);
   }
-  out.figures = figures_of(engine, steps, leaks, first ? &*first : nullptr);
+  out.figures = analyze::key_figures(engine, steps, leaks, first ? &*first : nullptr);
   const analyze::Findings& findings = trace.findings();
   for (const auto& f : findings.findings) {
     Finding finding{.title = f.title,
-                    .cause = sentence(f.cause),
-                    .remedy = sentence(f.remedy),
-                    .severity = f.id == "leak" || f.id == "oom" ? "signal" : ""};
+                    .cause = support::as_sentence(f.cause),
+                    .remedy = support::as_sentence(f.remedy),
+                    .severity = f.severity};
+    if (f.id == "oom") finding.remedy = remedy_of_failure(trace);
     if (f.at_stake) finding.bytes = static_cast<double>(*f.at_stake);
-    if (!f.view.empty()) finding.link = Link{link_label(f), address(f.view, f.at, f.where)};
+    if (!f.view.empty()) finding.link = Link{link_label(f), address(f.view, instant_of(trace, f), f.where)};
     out.findings.push_back(std::move(finding));
   }
   out.checked = findings.also_checked;
@@ -270,15 +192,15 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
     out.nav.push_back({std::move(view), std::move(text), bytes});
   };
   nav("overview", findings.findings.empty() ? "" : fmt::format("{}", findings.findings.size()));
-  nav("timeline", o.duration_us < 1'000'000 ? seconds_text(o.duration_us)
+  nav("timeline", o.duration_us < 1'000'000 ? support::format_duration(o.duration_us)
                                             : fmt::format("{:.1f} s", static_cast<double>(o.duration_us) / 1e6));
   if (place != nullptr) nav("peak", "", static_cast<double>(place->steady ? place->steady_peak : place->peak));
-  nav("steps", steps.steps.empty() ? "none" : count_text(steps.steps.size()));
+  nav("steps", steps.steps.empty() ? "none" : support::format_count(steps.steps.size()));
   if (const auto layers = engine.layers(usable_instant(engine, "steady")))
-    nav("layers", layers->layers == 0 ? "none" : count_text(layers->layers));
+    nav("layers", layers->layers == 0 ? "none" : support::format_count(layers->layers));
   if (leaks != nullptr) nav("leaks", leaks->verdict == "growing" ? "grows" : leaks->verdict == "not growing" ? "none" : "–");
   if (place != nullptr && place->regions_end > 0) nav("map", "", static_cast<double>(place->regions_end));
-  nav("oom", o.ooms == 0 ? "none" : count_text(o.ooms));
+  nav("oom", o.ooms == 0 ? "none" : support::format_count(o.ooms));
   return out;
 }
 

@@ -1,10 +1,14 @@
-// Stack, tracks and marks of one tile of the time axis; walking from event to event.
+// Stack, tracks and marks of one tile of the time axis; stepping from event to event.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyze/query/instant_text.h"
+#include "analyze/steps/pass_bands.h"
+#include "analyze/verdict/notable.h"
+#include "serve/answer_parts.h"
 #include "serve/engine_service.h"
-#include "serve/words.h"
+#include "support/units.h"
 
 namespace vramscope::serve {
 
@@ -12,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostBands = 1500;
 
-// Bands that overlap go into rows of their own, the earliest first.
+// Overlapping bands go into separate rows, the earliest first.
 void assign_rows(std::vector<Band>& bands) {
   std::vector<double> row_end;
   std::sort(bands.begin(), bands.end(), [](const Band& a, const Band& b) { return a.t0 != b.t0 ? a.t0 < b.t0 : a.t1 > b.t1; });
@@ -26,6 +30,16 @@ void assign_rows(std::vector<Band>& bands) {
   }
 }
 
+// More bands than pixels: every n-th one, so that the page stays fast; the strip and the table have all of them.
+bool thin_out(std::vector<Band>& bands) {
+  if (bands.size() <= kMostBands) return false;
+  const std::size_t every = bands.size() / kMostBands + 1;
+  std::vector<Band> some;
+  for (std::size_t i = 0; i < bands.size(); i += every) some.push_back(std::move(bands[i]));
+  bands = std::move(some);
+  return true;
+}
+
 Track device_track(const Opened& trace, const Tile& tile, std::int64_t device) {
   Track track{.id = "device", .name = "Device used", .source = "NVML", .kind = "samples"};
   std::size_t known = 0;
@@ -36,9 +50,9 @@ Track device_track(const Opened& trace, const Tile& tile, std::int64_t device) {
     if (sample.time_us < tile.t0 || sample.time_us >= tile.t1) continue;
     track.t.push_back(static_cast<double>(sample.time_us));
     track.value.push_back(static_cast<double>(sample.used));
-    track.text = fmt::format("{} of {}", size_text(sample.used), size_text(sample.total));
+    track.text = fmt::format("{} of {}", support::format_size(sample.used), support::format_size(sample.total));
   }
-  if (known == 0) track.missing = device < 0 ? "no GPU in this run" : "not recorded, no NVML";
+  if (known == 0) track.missing = device < 0 ? "no GPU in this run" : "not recorded: no NVML";
   return track;
 }
 
@@ -52,7 +66,7 @@ Track host_track(const Opened& trace, const Tile& tile) {
     if (sample.time_us < tile.t0 || sample.time_us >= tile.t1) continue;
     track.t.push_back(static_cast<double>(sample.time_us));
     track.value.push_back(static_cast<double>(sample.used));
-    track.text = size_text(sample.used);
+    track.text = support::format_size(sample.used);
   }
   if (known == 0) track.missing = "not recorded";
   return track;
@@ -118,7 +132,7 @@ Result<Tracks> EngineService::tracks(const TracksParams& params) {
     if (place->regions_peak == 0)
       pool.missing = "no regions were recorded";
     else
-      pool.text = fmt::format("{} held at the end", size_text(place->regions_end));
+      pool.text = fmt::format("{} held at the end", support::format_size(place->regions_end));
   }
   if (tile->t0 < end) {
     const auto columns =
@@ -157,18 +171,12 @@ Result<Marks> EngineService::marks(const MarksParams& params) {
                                                                        : fmt::format("{} {}", step.kind, step.number);
     out.bands.push_back({"step", name, step.number, static_cast<double>(step.begin_us), static_cast<double>(step.end_us), 0});
   }
-  // More steps than pixels: every n-th, so that the page stays quick; the strip and the table have all of them.
-  if (out.bands.size() > kMostBands) {
-    out.coarse = true;
-    const std::size_t every = out.bands.size() / kMostBands + 1;
-    std::vector<Band> some;
-    for (std::size_t i = 0; i < out.bands.size(); i += every) some.push_back(std::move(out.bands[i]));
-    out.bands = std::move(some);
-  }
+  out.coarse = thin_out(out.bands);
   std::vector<Band> phases;
   for (const analyze::Phase& phase : trace.phases())
     if (inside(phase.begin_us, phase.end_us))
       phases.push_back({"phase", phase.name, 0, static_cast<double>(phase.begin_us), static_cast<double>(phase.end_us), 0});
+  out.coarse |= thin_out(phases);
   for (const std::string_view kind : {"phase", "scope"})
     for (const analyze::Mark& mark : engine.marks(tile->t0, tile->t1, kind)) {
       if (phases.size() >= kMostBands) break;
@@ -179,12 +187,15 @@ Result<Marks> EngineService::marks(const MarksParams& params) {
         phases.push_back(
             {"phase", mark.name, mark.number, static_cast<double>(mark.begin_us), static_cast<double>(mark.end_us), 0});
     }
+  const bool reported = std::ranges::any_of(phases, [](const Band& b) { return b.name == "forward" || b.name == "backward"; });
+  if (!reported && !out.coarse && phases.size() < kMostBands)
+    for (const analyze::PassBand& pass : analyze::pass_bands(engine, tile->t0, tile->t1))
+      phases.push_back({"phase", pass.name, 0, static_cast<double>(pass.begin_us), static_cast<double>(pass.end_us), 0});
   assign_rows(phases);
   out.bands.insert(out.bands.end(), std::make_move_iterator(phases.begin()), std::make_move_iterator(phases.end()));
   for (const analyze::OomEvent& oom : trace.ooms().events)
     if (inside(oom.time_us, oom.time_us))
-      out.points.push_back(
-          {"oom", fmt::format("out of memory: {} asked", size_text(oom.requested)), static_cast<double>(oom.time_us)});
+      out.points.push_back({"oom", analyze::failure_label(oom), static_cast<double>(oom.time_us)});
   return out;
 }
 
@@ -214,9 +225,12 @@ Result<Place> EngineService::place(const PlaceParams& params) {
     const auto next = std::lower_bound(stops.begin(), stops.end(), params.moment);
     if (next != stops.begin()) out.moment = *std::prev(next);
   } else {
-    return fail("'go' is one of next-event, previous-event, next-step, previous-step, next-peak, previous-peak");
+    return fail(
+        "invalid parameter \"go\": expected next-event, previous-event, next-step, previous-step, next-peak, previous-peak");
   }
-  if (out.moment) out.t = static_cast<double>(engine.time_of(*out.moment));
+  if (!out.moment) return out;
+  out.t = static_cast<double>(engine.time_of(*out.moment));
+  out.link = analyze::instant_text(engine, *out.moment);
   return out;
 }
 

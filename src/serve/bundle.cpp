@@ -1,7 +1,7 @@
 #include "serve/bundle.h"
 
 #ifdef VRAMSCOPE_BUNDLE
-// The assembler takes the file in as it is.
+// The assembler includes the file as it is.
 __asm__(
     ".section .rodata\n"
     ".global vramscope_bundle_begin\n"

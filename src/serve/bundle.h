@@ -7,7 +7,7 @@
 
 namespace vramscope::serve {
 
-// An error where the program was built before the user interface.
+// An error if the program was built before the user interface.
 Result<std::string_view> bundle();
 
 }  // namespace vramscope::serve

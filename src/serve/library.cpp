@@ -34,19 +34,17 @@ Result<std::unique_ptr<Library>> Library::open(const std::vector<std::string>& p
     if (!found && !follow) return std::unexpected(found.error());
   }
   library->add_new_files();
-  if (library->entries_.empty() && !follow)
-    return fail(fmt::format("there is no trace in {}; record one with 'vramscope run -- python train.py'",
-                            paths.empty() ? "this folder" : paths.front()));
   return library;
 }
 
 void Library::load(Entry& entry, bool follow) {
   entry.bytes = size_of(entry.path);
   analyze::OpenOptions options;
-  options.keep_index = !follow;  // the index of a file that is still being written would be stale at once
+  // The index of a file that is still being written would never be used again.
+  options.keep_index = !follow || !written_lately(entry.path);
   auto engine = analyze::Engine::open(entry.path, options);
   if (!engine) {
-    if (!entry.opened) entry.error = engine.error().message;  // a half-written header is no reason to forget what was read
+    if (!entry.opened) entry.error = engine.error().message;  // a half-written header does not discard what was read
     return;
   }
   entry.error.clear();
@@ -101,7 +99,7 @@ std::string Library::name(std::size_t id) const {
 
 Result<std::shared_ptr<const Opened>> Library::trace(std::size_t id) const {
   const std::lock_guard lock(mutex_);
-  if (id >= entries_.size()) return fail(fmt::format("there is no trace number {}", id));
+  if (id >= entries_.size()) return fail(fmt::format("there is no trace {}", id));
   if (!entries_[id].opened) return fail(entries_[id].error);
   return entries_[id].opened;
 }

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "serve/opened.h"
+#include "support/plain_file.h"
 #include "support/result.h"
 
 namespace vramscope::serve {
@@ -20,15 +22,19 @@ class Library {
 
   std::size_t size() const;
   std::string name(std::size_t id) const;
-  // Shared: an answer in the making keeps its trace while a newer one replaces it.
+  // Shared: an answer that is being computed keeps its trace while a newer one replaces it.
   Result<std::shared_ptr<const Opened>> trace(std::size_t id) const;
 
-  // Looks whether files have grown or come; true if something is new. Called from one thread.
+  // Checks for new files and for files that have grown; true if there are any. Called from one thread.
   bool refresh();
-  // A recording is going on: some trace has no end yet and has grown lately, or the recorder says so.
+  // Whether a recording is in progress: a trace without an end has grown recently, or set_recording() was called.
   bool live() const;
   void set_recording(bool recording);
   std::uint64_t revision() const;
+
+  // Call before the first request: the only folder from which source files are shown. NULL: none.
+  void set_source_root(support::SourceRoot root) { source_root_.emplace(std::move(root)); }
+  const support::SourceRoot* source_root() const { return source_root_ ? &*source_root_ : nullptr; }
 
  private:
   struct Entry {
@@ -36,7 +42,7 @@ class Library {
     std::shared_ptr<const Opened> opened;
     std::string error;
     std::uintmax_t bytes = 0;
-    bool unfinished = false;  // no end yet: killed, or still being written
+    bool unfinished = false;  // has no end: killed, or still being written
   };
 
   Library() = default;
@@ -46,6 +52,7 @@ class Library {
   mutable std::mutex mutex_;
   std::vector<std::string> sources_;
   std::vector<Entry> entries_;
+  std::optional<support::SourceRoot> source_root_;
   bool follow_ = false;
   bool recording_ = false;
   std::uint64_t revision_ = 1;

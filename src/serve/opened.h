@@ -1,27 +1,27 @@
-// An opened trace with the answers that many views need, each asked for once.
+// An opened trace with the answers that many views need, each computed once.
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "analyze/api.h"
+#include "support/once.h"
 
 namespace vramscope::serve {
 
-// A value that is made at its first use; thread-safe.
+// A value that is computed at its first use; thread-safe.
 template <typename T>
 class Lazy {
  public:
   template <typename Make>
   const T& get(Make make) const {
-    std::call_once(once_, [&] { value_.emplace(make()); });
+    once_.call([&] { value_.emplace(make()); });
     return *value_;
   }
 
  private:
-  mutable std::once_flag once_;
+  mutable support::Once once_;
   mutable std::optional<T> value_;
 };
 

@@ -11,9 +11,9 @@ namespace {
 
 Result<std::string_view> find(const Params& params, std::string_view name) {
   const auto at = params.find(name);
-  if (at == params.end()) return fail(fmt::format("the parameter '{}' is missing", name));
+  if (at == params.end()) return fail(fmt::format("missing parameter \"{}\"", name));
   if (at->second.size() > kLongestParameter)
-    return fail(fmt::format("the parameter '{}' is longer than {} bytes", name, kLongestParameter));
+    return fail(fmt::format("parameter \"{}\" is longer than {} bytes", name, kLongestParameter));
   return std::string_view(at->second);
 }
 
@@ -23,7 +23,7 @@ Status read_number(const Params& params, std::string_view name, Number& out) {
   if (!text) return std::unexpected(text.error());
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
   if (error != std::errc{} || end != text->data() + text->size())
-    return fail(fmt::format("the parameter '{}' is not a number", name));
+    return fail(fmt::format("parameter \"{}\" must be a number", name));
   return {};
 }
 
@@ -61,7 +61,7 @@ Status read_param(const Params& params, std::string_view name, std::uint64_t& ou
 
 Status read_param(const Params& params, std::string_view name, double& out) {
   if (auto status = read_number(params, name, out); !status) return status;
-  if (!std::isfinite(out)) return fail(fmt::format("the parameter '{}' is not a number", name));
+  if (!std::isfinite(out)) return fail(fmt::format("parameter \"{}\" must be a number", name));
   return {};
 }
 

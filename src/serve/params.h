@@ -16,7 +16,7 @@ Status read_param(const Params& params, std::string_view name, std::string& out)
 Status read_param(const Params& params, std::string_view name, std::uint64_t& out);
 Status read_param(const Params& params, std::string_view name, double& out);
 
-// Splits "a=1&b=x%20y". Percent escapes that are none stay as they are.
+// Splits "a=1&b=x%20y". Invalid percent escapes stay as they are.
 Params parse_query(std::string_view query);
 
 }  // namespace vramscope::serve

@@ -4,22 +4,28 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <set>
 
+#include "analyze/query/instant_text.h"
+#include "analyze/verdict/notable.h"
+#include "analyze/work.h"
+#include "serve/answer_parts.h"
 #include "serve/bundle.h"
 #include "serve/engine_service.h"
-#include "serve/gzip.h"
+#include "serve/gen/views.h"
 #include "serve/params.h"
-#include "serve/words.h"
+#include "support/gzip.h"
 
 namespace vramscope::serve {
 
 namespace {
 
 constexpr std::string_view kPayload = "<script id=\"payload\" type=\"text/plain\">";
-constexpr std::string_view kOpen = "category,layer,op,line";  // the levels that the page opens first
-constexpr auto kLongest = std::chrono::seconds(15);
+// Answers take milliseconds each on a long run.
+constexpr std::size_t kMostAnswers = 6000;
+constexpr std::size_t kMostLeftOut = 1000;  // they were made too
+// Names of many kilobytes pack to nothing, but take their time and, in the browser, their memory.
+constexpr std::uint64_t kMostTimesPacked = 16;
 constexpr double kPackedShare = 0.75;  // base64 takes four bytes for three
 
 std::string escaped(std::string_view text) {
@@ -41,18 +47,24 @@ using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 // Collects answers until the budget is used up. What is put in first is what matters most.
 class Payload {
  public:
-  Payload(Service& service, std::uint64_t budget) : service_(service), budget_(budget) {}
+  Payload(Service& service, const Library& library, std::uint64_t budget)
+      : service_(service), library_(library), budget_(budget) {}
 
   // False: no room (or no such answer).
   bool add(std::string_view name, const Parameters& params) {
     const std::string key = request_key(name, params);
     if (seen_.contains(key)) return true;
+    if (work() > most_work_) {
+      ++left_out_;
+      return false;
+    }
     Params given;
     for (const auto& [field, value] : params) given[std::string(field)] = value;
     const auto answer = dispatch(service_, name, given);
     if (!answer) return false;
-    const std::uint64_t cost = gzip(*answer, 1).size() + key.size() / 2;
-    if (used_ + cost > budget_) {
+    made_ += answer->size();
+    const std::uint64_t cost = support::gzip(*answer, 1).size() + key.size() / 2;
+    if (used_ + cost > budget_ || data_.size() + answer->size() > kMostTimesPacked * budget_) {
       ++left_out_;
       return false;
     }
@@ -63,11 +75,34 @@ class Payload {
     return true;
   }
 
-  // No room, or it has taken long enough: what comes now is only nice to have.
-  bool full() const { return used_ >= budget_ || std::chrono::steady_clock::now() - began_ > kLongest; }
+  // Another key of an answer that is in already.
+  void same(std::string_view name, const Parameters& params, const Parameters& known) {
+    const std::string key = request_key(name, params);
+    if (!seen_.insert(key).second) return;
+    used_ += key.size() / 2;
+    append(key);
+    append("=" + request_key(name, known));
+  }
+
+  // No room, or enough has been asked: what comes now is only nice to have.
+  bool full() const {
+    return used_ >= budget_ || seen_.size() >= kMostAnswers || left_out_ >= kMostLeftOut || work() > most_work_;
+  }
+  // From now on, answers are made only as long as they take little work together: a trace of a few hundred bytes may have
+  // millions of live blocks at each of thousands of instants.
+  void limit_work(std::uint64_t most) {
+    work_before_ = work();
+    most_work_ = most;
+  }
+  std::uint64_t work() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < library_.size(); ++i)
+      if (const auto trace = library_.trace(i)) sum += analyze::work_of((*trace)->engine());
+    return sum + made_ - work_before_;  // a byte takes about as long as a block
+  }
   std::uint64_t answers() const { return seen_.size(); }
-  std::uint64_t left_out() const { return left_out_; }
-  std::string packed() const { return base64(gzip(data_, 9)); }
+  std::uint64_t left_out() const { return left_out_ + (work() > most_work_ ? 1 : 0); }
+  std::string packed() const { return support::base64(support::gzip(data_, 9)); }
 
  private:
   void append(std::string_view part) {
@@ -76,10 +111,13 @@ class Payload {
   }
 
   Service& service_;
+  const Library& library_;
   std::uint64_t budget_;
+  std::uint64_t most_work_ = ~std::uint64_t{0};
+  std::uint64_t work_before_ = 0;
+  std::uint64_t made_ = 0;  // bytes of answers, those that were left out included
   std::uint64_t used_ = 0;
   std::uint64_t left_out_ = 0;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::set<std::string> seen_;
   std::string data_;
 };
@@ -90,29 +128,39 @@ std::vector<std::string> named_instants(const Opened& opened) {
   for (std::size_t i = 0; i < std::min<std::size_t>(10, opened.ooms().events.size()); ++i)
     out.push_back(fmt::format("oom:{}", i + 1));
   for (const analyze::Finding& finding : opened.findings().findings)
-    if (!finding.at.empty()) out.push_back(finding.at);
+    if (!finding.at.empty()) out.push_back(instant_of(opened, finding));
+  for (const analyze::NotableInstant& notable :
+       analyze::notable_instants(opened.engine(), opened.ooms(), fragmentation_of(opened)))
+    out.push_back(notable.at);
   return out;
 }
 
 void add_first(Payload& payload, const Opened& opened, const std::string& trace) {
-  for (const char* name : {"overview", "steps", "leaks", "ooms"}) payload.add(name, {{"trace", trace}});
-  for (const std::string& at : named_instants(opened)) {
-    payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kOpen)}});
-    payload.add("instant", {{"trace", trace}, {"at", at}});
-    payload.add("layers", {{"trace", trace}, {"at", at}});
-    payload.add("map", {{"trace", trace}, {"at", at}});
-    payload.add("source", {{"trace", trace}, {"at", at}});
+  const std::vector<std::string> instants = named_instants(opened);
+  for (const FirstAsk& first : kFirstAsks) {
+    if (!first.at_instant) payload.add(first.request, {{"trace", trace}});
+    for (std::size_t i = 0; first.at_instant && i < instants.size(); ++i) {
+      Parameters params = {{"trace", trace}, {"at", instants[i]}};
+      if (!first.open.empty()) params.emplace_back("open", first.open);
+      payload.add(first.request, params);
+    }
   }
   for (const analyze::Finding& finding : opened.findings().findings) {
     if (finding.where.empty()) continue;
-    const std::string at = finding.at.empty() ? "steady" : finding.at;
-    payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kOpen)}, {"filter", finding.where}});
+    const std::string at = finding.at.empty() ? "steady" : instant_of(opened, finding);
+    payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kFirstOpen)}, {"filter", finding.where}});
     payload.add("instant", {{"trace", trace}, {"at", at}, {"filter", finding.where}});
   }
 }
 
+// A damaged or forged trace may end at any time. The time axis ends where its tiles do: beyond, their numbers would wrap around.
+std::uint64_t shown_us(const Opened& opened) {
+  return std::min(opened.overview().duration_us, (std::uint64_t{1} << kHighestLevel) - 1);
+}
+
 std::uint64_t whole_level(std::uint64_t duration_us) {
-  return std::max<std::uint64_t>(kLowestLevel, std::bit_width(std::max<std::uint64_t>(1, duration_us)));
+  return std::max<std::uint64_t>(kLowestLevel,
+                                 static_cast<std::uint64_t>(std::bit_width(std::max<std::uint64_t>(1, duration_us))));
 }
 
 // One level of the time axis, all tiles of it.
@@ -130,6 +178,14 @@ bool add_level(Payload& payload, const std::string& trace, std::uint64_t level, 
   return all;
 }
 
+// The live set at a moment: the page asks for it by the moment when somebody clicks, and by its text when it opens a link.
+bool add_instant(Payload& payload, const Opened& opened, const std::string& trace, analyze::Moment moment) {
+  const Parameters clicked = {{"trace", trace}, {"at", fmt::format("moment:{}", moment)}};
+  if (!payload.add("instant", clicked)) return false;
+  payload.same("instant", {{"trace", trace}, {"at", analyze::instant_text(opened.engine(), moment)}}, clicked);
+  return true;
+}
+
 void add_steps(Payload& payload, const Opened& opened, const std::string& trace) {
   const analyze::Steps& steps = opened.steps();
   const std::size_t every = steps.steps.size() / 200 + 1;
@@ -137,7 +193,7 @@ void add_steps(Payload& payload, const Opened& opened, const std::string& trace)
     const analyze::Step& step = steps.steps[i];
     if (i % every != 0 && !step.outlier) continue;
     payload.add("instant", {{"trace", trace}, {"at", fmt::format("step:{}", step.number)}});
-    payload.add("instant", {{"trace", trace}, {"at", fmt::format("moment:{}", step.peak_at)}});
+    add_instant(payload, opened, trace, step.peak_at);
   }
 }
 
@@ -149,15 +205,29 @@ std::string layer_filter(const std::string& name) {
   return quoted + "\"";
 }
 
+// What a click on a category of the ledger opens. As the page writes it: linkOf in ui/src/views/overview/LedgerCard.svelte.
+void add_categories(Payload& payload, const Opened& opened, const std::string& trace) {
+  for (const char* at : {"steady", "peak", "end"}) {
+    const auto live = opened.engine().live({.at = usable_instant(opened.engine(), at), .where = {}, .limit = 0});
+    if (!live) continue;
+    for (const analyze::Group& group : live->groups) {
+      std::string name = group.keys[0];
+      std::ranges::replace(name, ' ', '_');
+      payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kFirstOpen)}, {"filter", "category:" + name}});
+    }
+  }
+}
+
 // What a click on a layer or a line opens.
 void add_links(Payload& payload, const Opened& opened, const std::string& trace) {
   const std::string at = usable_instant(opened.engine(), "steady");
   if (const auto layers = opened.engine().layers(at))
     for (std::size_t i = 0; i < std::min<std::size_t>(60, layers->rows.size()); ++i)
       if (!layers->rows[i].name.empty())
-        payload.add(
-            "peak",
-            {{"trace", trace}, {"at", "steady"}, {"open", std::string(kOpen)}, {"filter", layer_filter(layers->rows[i].name)}});
+        payload.add("peak", {{"trace", trace},
+                             {"at", "steady"},
+                             {"open", std::string(kFirstOpen)},
+                             {"filter", layer_filter(layers->rows[i].name)}});
   const auto lines = opened.engine().live({.at = at, .by = {analyze::By::line}, .where = {}, .limit = 60});
   if (!lines) return;
   std::set<std::string> files;
@@ -168,7 +238,7 @@ void add_links(Payload& payload, const Opened& opened, const std::string& trace)
     files.insert(file);
     payload.add("peak", {{"trace", trace},
                          {"at", "steady"},
-                         {"open", std::string(kOpen)},
+                         {"open", std::string(kFirstOpen)},
                          {"filter", "line:" + line.substr(line.rfind('/') + 1)}});
   }
   for (const std::string& file : files)
@@ -185,7 +255,7 @@ void add_clicks(Payload& payload, const Opened& opened, const std::string& trace
       const auto columns = opened.engine().stacked({.t0_us = t0, .t1_us = t1, .width = kTileColumns, .where = {}});
       if (!columns) return;
       for (const analyze::Moment moment : columns->at)
-        if (payload.full() || !payload.add("instant", {{"trace", trace}, {"at", fmt::format("moment:{}", moment)}})) return;
+        if (payload.full() || !add_instant(payload, opened, trace, moment)) return;
     }
 }
 
@@ -215,15 +285,18 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
   const auto page = bundle();
   if (!page) return std::unexpected(page.error());
   const std::size_t place = page->find(kPayload);
-  if (place == std::string_view::npos) return fail("the user interface in this program is damaged; build it again");
+  if (place == std::string_view::npos)
+    return fail("the user interface in this program is damaged; rebuild or reinstall vramscope");
   if (options.budget < page->size() + 100'000)
-    return fail(fmt::format("--report-budget is too small: the page alone takes {} bytes", page->size()));
+    return fail(fmt::format("--report-budget is too small: the page itself takes {} bytes", page->size()));
   EngineService service(library);
-  Payload payload(service, static_cast<std::uint64_t>(static_cast<double>(options.budget - page->size()) * kPackedShare));
+  Payload payload(service, *library,
+                  static_cast<std::uint64_t>(static_cast<double>(options.budget - page->size()) * kPackedShare));
   payload.add("hello", {});
   const std::size_t traces = library->size();
   for (std::size_t i = 0; i < traces; ++i)
     if (const auto engine = library->trace(i)) add_first(payload, **engine, fmt::format("{}", i));
+  payload.limit_work(options.most_work);
   for (std::size_t a = 0; a < std::min<std::size_t>(traces, 4); ++a)
     for (std::size_t b = 0; b < std::min<std::size_t>(traces, 4); ++b)
       for (const char* at : {"steady", "peak", "same"})
@@ -233,11 +306,12 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
     const auto engine = library->trace(i);
     if (!engine) continue;
     const std::string trace = fmt::format("{}", i);
-    const std::uint64_t duration = (*engine)->overview().duration_us;
+    const std::uint64_t duration = shown_us(**engine);
     const std::uint64_t top = whole_level(duration);
     for (std::uint64_t depth = 0; depth <= 3 && top >= kLowestLevel + depth; ++depth)
       add_level(payload, trace, top - depth, duration, "category");
     add_steps(payload, **engine, trace);
+    add_categories(payload, **engine, trace);
     add_links(payload, **engine, trace);
     add_blocks(payload, **engine, trace);
     for (const char* by : {"layer", "op", "line", "dtype", "phase", "pool", "step"})
@@ -248,7 +322,7 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
     const auto engine = library->trace(i);
     if (!engine) continue;
     const std::string trace = fmt::format("{}", i);
-    const std::uint64_t duration = (*engine)->overview().duration_us;
+    const std::uint64_t duration = shown_us(**engine);
     const std::uint64_t top = whole_level(duration);
     // Ever finer, as long as there is room: single events of long runs are what is left out.
     for (std::uint64_t depth = 4; depth <= 9 && top >= kLowestLevel + depth && !payload.full(); ++depth)
@@ -260,6 +334,7 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
              std::string(page->substr(place + kPayload.size()));
   out.answers = payload.answers();
   out.left_out = payload.left_out();
+  out.work = payload.work();
   return out;
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "serve/gzip.h"
+#include "support/gzip.h"
 
 namespace vramscope::serve {
 
@@ -18,15 +18,15 @@ TEST(RequestKey, IsThePagesOwnSpelling) {
 }
 
 TEST(Base64, IsTheStandardOne) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64(std::string("\xff\xfe\x00", 3)), "//4A");
+  EXPECT_EQ(support::base64(""), "");
+  EXPECT_EQ(support::base64("f"), "Zg==");
+  EXPECT_EQ(support::base64("fo"), "Zm8=");
+  EXPECT_EQ(support::base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(support::base64(std::string("\xff\xfe\x00", 3)), "//4A");
 }
 
 TEST(Gzip, HasItsMagicAndIsSmaller) {
-  const std::string packed = gzip(std::string(100000, 'a'), 9);
+  const std::string packed = support::gzip(std::string(100000, 'a'), 9);
   EXPECT_EQ(packed.substr(0, 2), "\x1f\x8b");
   EXPECT_LT(packed.size(), 1000U);
 }

@@ -1,4 +1,4 @@
-// A flat list of groups with nested keys as a tree, for the pictures of Peak.
+// Turns a flat list of groups with nested keys into a tree, for the charts of Peak.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace vramscope::serve {
 Result<std::vector<analyze::By>> levels_from(std::string_view text);
 
 // Parents before children, largest child first (categories at the top level: in the order of the timeline's stack). Beyond the
-// largest few, children of one parent are one node "n more". Each node's category is that of its largest part.
+// largest few, the children of one parent become one node "n more". The category of a node is that of its largest part.
 std::vector<TreeNode> tree_of(const std::vector<analyze::Group>& groups, const std::vector<analyze::By>& levels);
 
 }  // namespace vramscope::serve

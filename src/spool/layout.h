@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/gen/enums.h"
+
 namespace vramscope::spool {
 
 inline constexpr std::uint64_t kMagic = 0x314c4f4f50535256;  // "VRSPOOL1", little endian
@@ -20,44 +22,40 @@ inline constexpr std::size_t kExtentSegments = 16;  // fallocate'd and mapped to
 inline constexpr std::size_t kExtentBytes = kExtentSegments * kSegmentBytes;
 inline constexpr std::size_t kSlotBytes = 32;  // records are whole slots and never leave their segment
 inline constexpr std::size_t kMaxPools = 64;
+inline constexpr std::uint64_t kDefaultLimit = std::uint64_t{256} << 20;  // bytes of one process's spool
 
 // Environment that `vramscope run` gives to the process. Absent kEnvSpool: the library stays inert.
 inline constexpr const char* kEnvSpool = "VRAMSCOPE_SPOOL";             // folder, mode 0700
 inline constexpr const char* kEnvSpoolLimit = "VRAMSCOPE_SPOOL_LIMIT";  // bytes per process
 inline constexpr const char* kEnvClock = "VRAMSCOPE_CLOCK";             // "tsc" or "mono"
 inline constexpr const char* kEnvOptions = "VRAMSCOPE_OPTIONS";         // "stacks=python,..." (record/options.h)
+inline constexpr const char* kEnvPython = "VRAMSCOPE_PYTHON";           // startup folder of the Python side; absent: not used
 
 // File names in the spool folder: <pid>-<n>.spool for the data and <pid>-<n>.lock beside it. The process holds a POSIX
 // write lock on the lock file as long as it lives: the kernel drops it at death and at exec, and fork does not inherit it.
 
 enum class Clock : std::uint32_t { monotonic_ns = 0, tsc = 1 };
 
-// What was not recorded, and why. One counter each in the header; the collector turns them into `lost` events.
-enum class Loss : std::uint32_t {
-  overwritten = 0,  // spool limit reached: the oldest sealed segment was reused before it was drained
-  no_segment = 1,   // no segment could be had at all (disk full, limit below the number of threads)
-  reentered = 2,    // an event inside a signal handler or inside the recorder itself
-  names = 3,        // a name, shape or stack could not be interned (table full)
-  kCount = 8,
-};
+using base::Category;
+using base::Framework;
+using base::Level;
+using base::LossKind;
+using base::MarkKind;
+using base::Memory;
 
-enum class Level : std::uint8_t { driver = 1, tensor = 2 };
-
-// What kind of memory a pool hands out.
-enum class Memory : std::uint8_t { device = 0, managed = 1, pinned = 2, host = 3, virtual_only = 4, array = 5 };
-
-enum class Framework : std::uint8_t { none = 0, tensorflow = 1, pytorch = 2, jax = 3, cuda = 4 };
+// What was not recorded, and why: one counter each in the header. The kinds that only the collector can see have none.
+inline constexpr std::size_t kLossCounters = 8;
 
 enum PoolFlags : std::uint32_t {
   kPoolOrderExact = 1u << 0,  // sequence numbers are drawn under the allocator's own lock
   kPoolAttributed = 1u << 1,  // op, shape, ... were read
-  kPoolSeenLate = 1u << 2,    // recording began after the pool was in use
+  kPoolSeenLate = 1u << 2,    // the recording started after the pool was in use
 };
 
-// Totals that are right even where detail was lost. Written by the recorder only, under the allocator's lock where there is
-// one, else with atomic adds; read by anybody at any time.
+// Totals that are correct even if detail was lost. Only the recorder writes them, under the allocator's lock if it has one,
+// otherwise with atomic adds. Anyone may read them at any time.
 struct Pool {
-  std::atomic<std::uint64_t> key;  // the allocator's address, or a made-up key for driver pools; 0 = unused
+  std::atomic<std::uint64_t> key;  // the allocator's address, or an artificial key for driver pools; 0 = unused
   std::uint32_t name;              // string id
   std::int32_t device;             // ordinal in the process, -1 = host
   Level level;
@@ -69,7 +67,7 @@ struct Pool {
   std::atomic<std::uint64_t> region_peak;
   std::atomic<std::uint64_t> limit_bytes;  // 0 = unknown
   std::atomic<std::uint64_t> ooms;
-  std::atomic<std::uint64_t> before_bytes;        // live when recording began (late attach), else 0
+  std::atomic<std::uint64_t> before_bytes;        // live when the recording started (late attach), else 0
   alignas(64) std::atomic<std::uint64_t> allocs;  // first of the line that each event writes
   std::atomic<std::uint64_t> frees;
   std::atomic<std::uint64_t> live_bytes;     // granted
@@ -80,8 +78,9 @@ struct Pool {
 };
 static_assert(sizeof(Pool) == 128);
 
-// Three kinds of cache lines: what everybody reads and hardly anybody writes; the sequence number, which every event writes; and
-// what is written now and then. Mixed, each event would cost a thread several lines that another one has just changed.
+// Three kinds of cache lines: fields that all threads read and that rarely change, the sequence number, which every event
+// changes, and fields that change now and then. If they were mixed, each event would need several lines that another core has
+// just changed.
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
@@ -97,8 +96,10 @@ struct Header {
   std::uint32_t reserved0;
   alignas(64) std::atomic<std::uint64_t> next_seq;  // first number drawn is 1
   alignas(64) std::atomic<std::uint64_t> seals;     // number of seals so far: orders sealed segments by age
-  std::atomic<std::uint64_t> lost[static_cast<std::size_t>(Loss::kCount)];  // records (names for Loss::names)
-  std::uint64_t reserved1[7];
+  std::atomic<std::uint64_t> lost[kLossCounters];   // records (names for LossKind::names)
+  std::atomic<std::uint64_t> free_head;             // the stack of free segments (spool/free_list.h)
+  std::atomic<std::uint64_t> given_back;            // number of segments that were ever put on it
+  std::uint64_t reserved1[5];
   alignas(128) Pool pools[kMaxPools];
   char command[4096];  // /proc/self/cmdline as it was, NUL separated, NUL padded
   std::uint32_t command_bytes;
@@ -116,9 +117,10 @@ struct SegmentHeader {
   std::atomic<std::uint64_t> generation;  // +1 each time a thread takes the segment: a reader's copy is good if unchanged
   std::uint32_t thread;                   // tid of the owner
   std::uint32_t reserved0;
-  std::atomic<std::uint64_t> seal;  // Header::seals at sealing
-  std::uint32_t records;            // in this segment so far, for counting what is overwritten
-  std::uint32_t reserved[7];
+  std::atomic<std::uint64_t> seal;       // Header::seals at sealing
+  std::uint32_t records;                 // in this segment so far, for counting what is overwritten
+  std::atomic<std::uint32_t> next_free;  // index + 1 of the one below it in the stack of free segments, 0 = none
+  std::uint32_t reserved[6];
 };
 static_assert(sizeof(SegmentHeader) == 64);
 
@@ -134,6 +136,7 @@ enum class RecordKind : std::uint8_t {
   setting = 8,
   context = 9,
   free_cancelled = 10,  // the free announced just before with this address failed
+  report = 11,          // a reported event of the Python side
   // Definitions: seq 0, valid for the whole process, may arrive after their first use.
   string = 32,
   stack = 33,
@@ -161,7 +164,7 @@ struct RecordHead {
   std::uint16_t slots;  // length of the whole record
   std::uint8_t pool;    // index into Header::pools
   std::uint8_t dtype;   // alloc, oom: the framework's enum, 0 = unknown
-  std::uint16_t small;  // alloc, oom: string id of the region type; mark: MarkKind; tag: category
+  std::uint16_t small;  // alloc, oom: string id of the region type; mark: MarkKind; tag: category; report: the trace's event kind
 };
 static_assert(sizeof(RecordHead) == 24);
 
@@ -205,40 +208,12 @@ struct RegionRecord {
   std::uint64_t reserved[3];
 };
 
-enum class MarkKind : std::uint16_t {
-  phase = 1,
-  epoch = 2,
-  step = 3,
-  batch = 4,
-  layer = 5,
-  scope = 6,
-  check = 7,
-  function = 8,
-  process = 9,
-  tape = 10,
-  retrace = 11,
-};
-
 struct MarkRecord {
   RecordHead head;
   std::int64_t number;   // step or epoch number, -1 = none
   std::uint32_t name;    // string id
   std::uint32_t detail;  // string id, 0 = none
   std::uint64_t reserved[3];
-};
-
-enum class Category : std::uint8_t {
-  unknown = 0,
-  parameter = 1,
-  gradient = 2,
-  optimizer_state = 3,
-  activation = 4,
-  input = 5,
-  temporary = 6,
-  xla_temporary = 7,
-  constant = 8,
-  buffer = 9,
-  workspace = 10,
 };
 
 struct TagRecord {
@@ -267,7 +242,14 @@ struct SettingRecord {
   std::uint32_t value;
 };
 
-struct ContextRecord {  // a CUDA context came into being: what the driver said right after
+// base::report_shape() gives the number of texts and numbers in use. They are in the order of the event's fields.
+struct ReportRecord {
+  RecordHead head;
+  std::uint64_t number[base::kReportNumbers];
+  std::uint32_t text[base::kReportTexts];  // string ids
+};
+
+struct ContextRecord {  // a CUDA context was created: what the driver reported right after
   RecordHead head;
   std::uint64_t device;
   std::uint64_t free_bytes;

@@ -18,7 +18,7 @@ struct FreeContext {
 }  // namespace
 
 bool compress(ByteSpan bytes, int level, Buffer& out) {
-  // A context is several hundred KiB and is set up in about the time a chunk takes: one for each thread.
+  // A context takes several hundred KiB, and setting it up takes about as long as a chunk: one per thread.
   thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   if (context == nullptr) return false;
   const std::size_t at = out.size();
@@ -37,5 +37,15 @@ bool decompress(ByteSpan bytes, std::span<std::uint8_t> into) {
 }
 
 std::uint64_t checksum(ByteSpan bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::uint64_t checksum(ByteSpan bytes, const ChecksumKey& key) {
+  static_assert(sizeof(ChecksumKey) >= XXH3_SECRET_SIZE_MIN);
+  return XXH3_64bits_withSecret(bytes.data(), bytes.size(), key.data(), key.size());
+}
+
+WideChecksum wide_checksum(ByteSpan bytes, const ChecksumKey& key) {
+  const XXH128_hash_t hash = XXH3_128bits_withSecret(bytes.data(), bytes.size(), key.data(), key.size());
+  return {hash.high64, hash.low64};
+}
 
 }  // namespace vramscope::support

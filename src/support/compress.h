@@ -1,6 +1,7 @@
-// zstd and XXH3, behind functions that cannot be made to allocate or overrun by what they are given.
+// zstd and XXH3. No input can make these functions allocate without limit or write out of bounds.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "support/bytes.h"
@@ -14,5 +15,12 @@ bool compress(ByteSpan bytes, int level, Buffer& out);
 bool decompress(ByteSpan bytes, std::span<std::uint8_t> into);
 
 std::uint64_t checksum(ByteSpan bytes);  // XXH3, 64 bits, seed 0
+
+using WideChecksum = std::array<std::uint64_t, 2>;
+// The same with a secret: without the key, nobody can forge a valid checksum for changed bytes, or find two contents with the
+// same checksum. Without a secret, both are easy.
+using ChecksumKey = std::array<std::uint8_t, 192>;
+std::uint64_t checksum(ByteSpan bytes, const ChecksumKey& key);
+WideChecksum wide_checksum(ByteSpan bytes, const ChecksumKey& key);  // 128 bits: identifies the content
 
 }  // namespace vramscope::support

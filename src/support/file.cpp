@@ -4,21 +4,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "support/owned_folder.h"
 
 namespace vramscope::support {
 namespace {
 
 std::unexpected<Error> io_error(const std::filesystem::path& path, const char* what, int error) {
   std::string message = path.string() + ": " + what + ": " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT) message += "; free some space or choose another folder";
+  if (error == ENOSPC || error == EDQUOT) message += "; free some space, or choose another folder";
   return fail(std::move(message));
 }
 
 }  // namespace
+
+std::unexpected<Error> output_error(int reason) { return fail(std::string("cannot write the output: ") + std::strerror(reason)); }
 
 Result<std::unique_ptr<AppendFile>> AppendFile::create(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -27,12 +32,12 @@ Result<std::unique_ptr<AppendFile>> AppendFile::create(const std::filesystem::pa
 }
 
 AppendFile::~AppendFile() {
-  // What was kept free is given back; where that fails the file only takes more space than it shows.
+  // Returns the reserved space; if that fails, the file only takes more space than it shows.
   [[maybe_unused]] const bool released = reserved_ && ::ftruncate(fd_, static_cast<off_t>(size_)) == 0;
   ::close(fd_);
 }
 
-// Why the bytes should not even be begun: an errno, or 0.
+// Why the bytes should not even be started: an errno, or 0.
 int AppendFile::problem_before(std::uint64_t bytes) {
   struct stat info{};
   if (::fstat(fd_, &info) == 0 && info.st_nlink == 0) return ENOENT;
@@ -42,7 +47,7 @@ int AppendFile::problem_before(std::uint64_t bytes) {
     reserved_ = true;
     return 0;
   }
-  // Not every file system can keep space free; then nothing is kept.
+  // Not every file system can reserve space; then none is reserved.
   return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
 }
 
@@ -60,9 +65,9 @@ Status AppendFile::append(ByteSpan bytes) {
       continue;
     } else {
       const int error = wrote < 0 ? errno : ENOSPC;
-      // Writing goes by position, so that the next append lands on the same place even if the cut fails here.
+      // Writes by position, so that the next append goes to the same place even if truncating fails here.
       if (done > 0 && ::ftruncate(fd_, static_cast<off_t>(size_)) != 0)
-        return io_error(path_, "cannot write or take back", error);
+        return io_error(path_, "cannot write or undo the write", error);
       return io_error(path_, "cannot write", error);
     }
   }
@@ -71,7 +76,7 @@ Status AppendFile::append(ByteSpan bytes) {
 }
 
 Status AppendFile::sync() {
-  if (::fdatasync(fd_) != 0) return io_error(path_, "cannot write to the disk", errno);
+  if (::fdatasync(fd_) != 0) return io_error(path_, "cannot flush to disk", errno);
   return {};
 }
 
@@ -81,8 +86,19 @@ Status AppendFile::rename(const std::filesystem::path& path) {
   return {};
 }
 
+Status replace_file(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path fresh = path.parent_path() / ("." + path.filename().string() + "." + random_name());
+  auto file = AppendFile::create(fresh);
+  if (!file) return std::unexpected(file.error());
+  Status status = (*file)->append({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  if (status) status = (*file)->sync();
+  if (status) status = (*file)->rename(path);
+  if (!status) ::unlink(fresh.c_str());
+  return status;
+}
+
 Result<ReadFile> ReadFile::open(const std::filesystem::path& path) {
-  // Without O_NONBLOCK a named pipe would wait for a writer for ever.
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer forever.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return io_error(path, "cannot open", errno);
   struct stat info{};
@@ -109,6 +125,21 @@ ReadFile::~ReadFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+ReadFile::Stretch ReadFile::next_data(std::uint64_t from) const {
+  if (from >= size_) return {size_, size_};
+  const off_t begin = ::lseek(fd_, static_cast<off_t>(from), SEEK_DATA);
+  if (begin < 0) return errno == ENXIO ? Stretch{size_, size_} : Stretch{from, size_};
+  const off_t end = ::lseek(fd_, begin, SEEK_HOLE);
+  const Stretch found{static_cast<std::uint64_t>(begin), end > begin ? static_cast<std::uint64_t>(end) : size_};
+  return {std::min(found.begin, size_), std::min(found.end, size_)};
+}
+
+std::uint64_t ReadFile::stored() const {
+  std::uint64_t sum = 0;
+  for (Stretch part = next_data(0); part.begin < part.end; part = next_data(part.end)) sum += part.end - part.begin;
+  return sum;
+}
+
 Status ReadFile::read(std::uint64_t offset, std::span<std::uint8_t> into) const {
   std::size_t done = 0;
   while (done < into.size()) {
@@ -116,7 +147,7 @@ Status ReadFile::read(std::uint64_t offset, std::span<std::uint8_t> into) const 
     if (got > 0) {
       done += static_cast<std::size_t>(got);
     } else if (got == 0) {
-      return fail(path_.string() + ": ends at byte " + std::to_string(offset + done) + ", shorter than when it was opened");
+      return fail(path_.string() + ": truncated to " + std::to_string(offset + done) + " bytes while it was open");
     } else if (errno != EINTR) {
       return io_error(path_, "cannot read", errno);
     }

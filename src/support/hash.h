@@ -1,5 +1,5 @@
-// A hash for keys that are addresses or are put together from ids: their low bits repeat, and a table with a power of two of
-// slots looks at nothing else.
+// A hash for keys that are addresses or are composed of ids: their low bits repeat, and a table with a power of two of slots
+// uses only those.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ std::size_t utf8_length(std::string_view text) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
   if (first >= 0xe0 && first < 0xf0) {
-    // Neither longer than needed nor a surrogate.
+    // Neither longer than necessary nor a surrogate.
     if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
     return follows(1) && follows(2) ? 3 : 0;
   }
@@ -25,8 +25,8 @@ std::size_t utf8_length(std::string_view text) {
 
 namespace {
 
-// Control characters of two bytes, line separators and marks that turn the direction of text: valid in JSON, but a terminal or
-// an editor that shows the line would obey them. 0: none of these.
+// Control characters of two bytes, line separators and marks that change the direction of text: valid in JSON, but a terminal
+// or an editor that shows the line would act on them. 0: none of these.
 unsigned obeyed(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<std::uint8_t>(character[i])); };
   const unsigned code = character.size() == 2   ? (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f)
@@ -57,7 +57,7 @@ void append_json_string(std::string& out, std::string_view text) {
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f) {
+    } else if (static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f || text.starts_with("##")) {  // "##[error]": CI systems obey it
       out += "\\u00";
       out += kHex[static_cast<std::uint8_t>(c) >> 4];
       out += kHex[c & 15];

@@ -26,7 +26,8 @@ TEST(JsonText, ValidUtf8IsKept) { EXPECT_EQ(json("Größe € 😀"), "\"Größe
 TEST(JsonText, WhatATerminalWouldObeyIsEscaped) {
   EXPECT_EQ(json("a\u202egnp.exe\u202c"), R"("a\u202egnp.exe\u202c")");
   EXPECT_EQ(json("\u061c\u200f\u2028\u2066\u2069\u009b"), R"("\u061c\u200f\u2028\u2066\u2069\u009b")");
-  EXPECT_EQ(json("שלום \u00a0\u2026"), "\"שלום \u00a0\u2026\"");  // text of another direction is text
+  EXPECT_EQ(json("a##[error]b###c#"), R"("a\u0023#[error]b\u0023\u0023#c#")");  // a CI system that shows it as a line
+  EXPECT_EQ(json("שלום \u00a0\u2026"), "\"שלום \u00a0\u2026\"");                // text of another direction is text
 }
 
 TEST(JsonText, EachByteThatIsNoUtf8IsReplaced) {

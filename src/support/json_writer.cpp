@@ -62,4 +62,16 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
+JsonWriter& JsonWriter::document(std::string_view json) {
+  separate();
+  for (const char c : json) {
+    // Never inside a string, where a line break is escaped.
+    if (c == '\n')
+      line();
+    else
+      text_ += c;
+  }
+  return *this;
+}
+
 }  // namespace vramscope::support

@@ -1,4 +1,4 @@
-// Writes JSON. Objects keep the order of the calls; commas, indentation and escapes are looked after here.
+// Writes JSON. Objects keep the order of the calls; this class adds commas, indentation and escapes.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ class JsonWriter {
   JsonWriter& end_array() { return close(']'); }
   JsonWriter& key(std::string_view name);
 
-  JsonWriter& value(std::string_view text);  // bytes that are no UTF-8 become U+FFFD
+  JsonWriter& value(std::string_view text);  // bytes that are not valid UTF-8 become U+FFFD
   JsonWriter& value(const char* text) { return value(std::string_view{text}); }
   JsonWriter& value(const std::string& text) { return value(std::string_view{text}); }
   JsonWriter& value(bool truth) { return raw(truth ? "true" : "false"); }
@@ -30,8 +30,8 @@ class JsonWriter {
     return raw(std::to_string(number));
   }
   JsonWriter& null() { return raw("null"); }
-  // Already JSON.
-  JsonWriter& raw(std::string_view json);
+  // What another writer has written: its lines are indented to their place here.
+  JsonWriter& document(std::string_view json);
 
   template <typename T>
   JsonWriter& member(std::string_view name, const T& content) {
@@ -39,8 +39,14 @@ class JsonWriter {
   }
 
   const std::string& text() const { return text_; }
+  // For the next value; the memory is kept.
+  void clear() {
+    text_.clear();
+    first_ = true;
+  }
 
  private:
+  JsonWriter& raw(std::string_view json);  // already JSON
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   void separate();

@@ -1,4 +1,4 @@
-// How functions outside the user's process fail: by value, with one sentence a person can act on.
+// How functions outside the user's process fail: by value, with one actionable sentence.
 #pragma once
 
 #include <expected>
@@ -7,7 +7,7 @@
 
 namespace vramscope {
 
-// What went wrong, where, and what to do, in one line without a final newline.
+// Where it failed, what went wrong and what to do, in one line without a final newline.
 struct Error {
   std::string message;
 };

@@ -24,7 +24,7 @@ std::string with_commas(std::string digits) {
 
 Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&] {
-    return fail(fmt::format("'{}' is not a size: write bytes, or a number with KiB, MiB, GiB or TiB", text));
+    return fail(fmt::format("invalid size \"{}\": expected bytes, or a number with KiB, MiB, GiB or TiB", text));
   };
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -47,15 +47,34 @@ Result<std::uint64_t> parse_size(std::string_view text) {
 
 std::string format_count(std::uint64_t number) { return with_commas(fmt::format("{}", number)); }
 
+// In tenths of the unit, as integers: a half is rounded up on every machine and in every program that shows the figure.
 std::string format_in(std::uint64_t bytes, std::uint64_t unit) {
-  return with_commas(fmt::format("{:.1f}", static_cast<double>(bytes) / static_cast<double>(unit)));
+  const std::uint64_t whole = bytes / unit, tenths = (bytes % unit * 10 + unit / 2) / unit;
+  return with_commas(fmt::format("{}.{}", whole + tenths / 10, tenths % 10));
+}
+
+SizeUnit unit_for(std::uint64_t largest) {
+  constexpr std::uint64_t kMi = kKi * kKi;
+  if (largest >= 1'000'000 * kMi) return {kKi * kMi, "GiB"};
+  if (largest >= kMi) return {kMi, "MiB"};
+  return largest >= kKi ? SizeUnit{kKi, "KiB"} : SizeUnit{1, "B"};
+}
+
+SizeUnit unit_named(std::string_view name) {
+  for (const std::uint64_t bytes : {std::uint64_t{1}, kKi, kKi * kKi * 1'000'000})
+    if (const SizeUnit unit = unit_for(bytes); unit.name == name) return unit;
+  return unit_for(kKi * kKi);
+}
+
+std::string format_percent(double share) {
+  const double tenths = std::floor(share * 1000 + 0.5);
+  return fmt::format("{:.1f} %", tenths / 10);
 }
 
 std::string format_size(std::uint64_t bytes) {
-  if (bytes < kKi) return fmt::format("{} B", bytes);
-  if (bytes < kKi * kKi) return format_in(bytes, kKi) + " KiB";
-  if (bytes < kKi * kKi * kKi) return format_in(bytes, kKi * kKi) + " MiB";
-  return format_in(bytes, kKi * kKi * kKi) + " GiB";
+  const SizeUnit unit = unit_for(bytes);
+  return unit.bytes == 1 ? fmt::format("{} B", format_count(bytes))
+                         : fmt::format("{} {}", format_in(bytes, unit.bytes), unit.name);
 }
 
 std::string format_plural(std::uint64_t number, std::string_view one, std::string_view many) {
@@ -64,12 +83,10 @@ std::string format_plural(std::uint64_t number, std::string_view one, std::strin
 
 std::string format_duration(std::uint64_t microseconds) {
   if (microseconds < 1000) return fmt::format("{} µs", microseconds);
-  const std::uint64_t milliseconds = microseconds / 1000;
-  if (milliseconds < 1000) return fmt::format("{} ms", milliseconds);
-  const std::uint64_t seconds = milliseconds / 1000;
-  if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1000);
-  if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
-  return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+  if (microseconds < 1'000'000) return format_in(microseconds, 1000) + " ms";
+  constexpr std::uint64_t kSecond = 1'000'000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
+  if (microseconds < 10 * kMinute) return format_in(microseconds, kSecond) + " s";
+  return microseconds < 3 * kHour ? format_in(microseconds, kMinute) + " min" : format_in(microseconds, kHour) + " h";
 }
 
 std::string short_command(std::string_view command) {

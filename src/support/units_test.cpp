@@ -23,10 +23,14 @@ TEST(Units, RefusesWhatIsNoSize) {
 
 TEST(Units, WritesSizes) {
   EXPECT_EQ(format_size(0), "0 B");
-  EXPECT_EQ(format_size(1023), "1023 B");
+  EXPECT_EQ(format_size(1023), "1,023 B");
   EXPECT_EQ(format_size(1536), "1.5 KiB");
   EXPECT_EQ(format_size(272'420'864), "259.8 MiB");
-  EXPECT_EQ(format_size(5ull << 30), "5.0 GiB");
+  EXPECT_EQ(format_size(256 << 10), "256.0 KiB");
+  EXPECT_EQ(format_size(7'602'176), "7.3 MiB");  // 7.25 exactly: the page and the terminal round it alike
+  EXPECT_EQ(format_size(5ull << 30), "5,120.0 MiB");
+  EXPECT_EQ(format_size(1'100'000ull << 20), "1,074.2 GiB");
+  EXPECT_EQ(format_in((1u << 20) - 1, 1 << 20), "1.0");
   EXPECT_EQ(format_in(140'830ull << 20, 1 << 20), "140,830.0");
   EXPECT_EQ(format_count(1'234'567), "1,234,567");
   EXPECT_EQ(format_count(999), "999");
@@ -34,10 +38,11 @@ TEST(Units, WritesSizes) {
 
 TEST(Units, WritesDurations) {
   EXPECT_EQ(format_duration(12), "12 µs");
-  EXPECT_EQ(format_duration(850'000), "850 ms");
+  EXPECT_EQ(format_duration(850'000), "850.0 ms");
   EXPECT_EQ(format_duration(6'244'485), "6.2 s");
-  EXPECT_EQ(format_duration(200'000'000), "3 min 20 s");
-  EXPECT_EQ(format_duration(7'500'000'000), "2 h 5 min");
+  EXPECT_EQ(format_duration(200'000'000), "200.0 s");
+  EXPECT_EQ(format_duration(7'500'000'000), "125.0 min");
+  EXPECT_EQ(format_duration(18'000'000'000), "5.0 h");
 }
 
 TEST(Units, ShortCommand) {

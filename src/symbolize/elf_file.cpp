@@ -3,6 +3,7 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,17 +11,70 @@
 
 namespace vramscope::symbolize {
 
+namespace {
+
+constexpr std::size_t kMostSections = 16 * 1024;  // a library has a few dozen
+constexpr std::size_t kMostSegments = 1024;
+constexpr std::uint64_t kLongestSectionNames = 1 << 20;  // elfutils may go through all of them for each section
+
+// Sections lie side by side. A file in which thousands share the same bytes takes forever to read.
+bool sections_are_plausible(Elf* elf, std::uint64_t file_size) {
+  std::size_t sections = 0, names = 0;
+  if (elf_getshdrnum(elf, &sections) != 0 || sections > kMostSections) return false;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  std::uint64_t total = 0;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) return false;
+    if (header.sh_type == SHT_NOBITS) continue;
+    if (header.sh_size > file_size || (total += header.sh_size) > file_size) return false;
+    if (elf_ndxscn(section) == names && header.sh_size > kLongestSectionNames) return false;
+  }
+  return true;
+}
+
+bool notes_are_plausible(Elf* elf, std::uint64_t file_size) {
+  std::size_t segments = 0;
+  if (elf_getphdrnum(elf, &segments) != 0 || segments > kMostSegments) return false;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < segments; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) return false;
+    if (header.p_type == PT_NOTE && (header.p_filesz > file_size || (total += header.p_filesz) > file_size)) return false;
+  }
+  return true;
+}
+
+// The path comes from a recording: neither a pipe nor a device must block us. Libraries are often loaded through links.
+int open_regular(const std::string& path, struct stat& info) {
+  if (stat(path.c_str(), &info) != 0) return -1;
+  const int file = S_ISREG(info.st_mode) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+  if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode)) return file;
+  if (file >= 0) ::close(file);
+  if (!S_ISREG(info.st_mode)) errno = EINVAL;
+  return -1;
+}
+
+}  // namespace
+
+std::string hexadecimal(const void* bytes, std::size_t length) {
+  std::string hex;
+  for (std::size_t i = 0; i < length; ++i) hex += fmt::format("{:02x}", static_cast<const unsigned char*>(bytes)[i]);
+  return hex;
+}
+
 Result<ElfFile> ElfFile::open(const std::string& path) {
   static const unsigned version = elf_version(EV_CURRENT);
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(fmt::format("{}: {}; its functions stay without names", path, std::strerror(errno)));
-  Elf* const elf = version != EV_NONE ? elf_begin(file, ELF_C_READ_MMAP, nullptr) : nullptr;
-  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF) {
-    if (elf != nullptr) elf_end(elf);
-    ::close(file);
-    return fail(fmt::format("{}: not an ELF file; its functions stay without names", path));
-  }
-  return ElfFile(file, elf);
+  struct stat info{};
+  const int file = open_regular(path, info);
+  if (file < 0 && errno != EINVAL) return fail(fmt::format("{}: {}; its functions have no names", path, std::strerror(errno)));
+  Elf* const elf = file >= 0 && version != EV_NONE ? elf_begin(file, ELF_C_READ_MMAP, nullptr) : nullptr;
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  const bool is_elf = elf != nullptr && elf_kind(elf) == ELF_K_ELF;
+  if (is_elf && sections_are_plausible(elf, size) && notes_are_plausible(elf, size)) return ElfFile(file, elf);
+  if (elf != nullptr) elf_end(elf);
+  if (file >= 0) ::close(file);
+  return fail(fmt::format("{}: {}; its functions have no names", path, is_elf ? "damaged" : "not an ELF file"));
 }
 
 ElfFile::ElfFile(ElfFile&& other) noexcept : file_(std::exchange(other.file_, -1)), elf_(std::exchange(other.elf_, nullptr)) {}
@@ -33,19 +87,17 @@ ElfFile::~ElfFile() {
 std::string ElfFile::build_id() const {
   const void* bytes = nullptr;
   const ssize_t length = dwelf_elf_gnu_build_id(elf_, &bytes);
-  std::string hex;
-  for (ssize_t i = 0; i < length; ++i) hex += fmt::format("{:02x}", static_cast<const unsigned char*>(bytes)[i]);
-  return hex;
+  return length > 0 ? hexadecimal(bytes, static_cast<std::size_t>(length)) : std::string();
 }
 
-bool ElfFile::has_section(const char* name) const {
+bool ElfFile::has_section(std::string_view name) const {
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf_, &names) != 0) return false;
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     const char* const text = elf_strptr(elf_, names, header.sh_name);
-    if (text != nullptr && std::strcmp(text, name) == 0) return true;
+    if (text != nullptr && text == name) return true;
   }
   return false;
 }

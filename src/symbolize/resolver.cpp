@@ -12,7 +12,7 @@ namespace vramscope::symbolize {
 namespace {
 
 struct Loaded {
-  std::mutex lock;  // of symbols and answers: debug information is not for several threads at once
+  std::mutex lock;  // protects symbols and answers: debug information is not thread-safe
   std::optional<ModuleSymbols> symbols;
   std::string complaint;
   std::unordered_map<std::uint64_t, Symbol> answers;  // the same few thousand addresses come again and again

@@ -20,10 +20,10 @@ struct Module {
 
 struct Address {
   Module module;
-  std::uint64_t offset = 0;  // a return address, as in the file: the call lies before it
+  std::uint64_t offset = 0;  // a return address, relative to the file: the call is just before it
 };
 
-// May be used by several threads.
+// Thread-safe.
 class Resolver {
  public:
   Resolver();
@@ -31,9 +31,9 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // Starts to read a file in the background, if that has not been done.
+  // Starts reading a file in the background, unless it was already started.
   void prepare(const Module& module);
-  // Waits for the file if it is being read. Empty where nothing is known: a stripped static function, a file that is gone.
+  // Waits for the file if it is being read. Empty if nothing is known, as for a stripped static function or a deleted file.
   Symbol resolve(const Address& address);
   std::vector<Symbol> resolve(std::span<const Address> addresses);
 

@@ -5,6 +5,9 @@
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -95,6 +98,35 @@ TEST(Resolver, FindsTheLineWhereThereIsDebugInformation) {
   EXPECT_EQ(stripped.function, "wanted");
   EXPECT_EQ(stripped.line, 0u);
   dlclose(handle);
+}
+
+// With it, looking for debug information would ask a server on the network, which may take minutes to answer.
+TEST(Resolver, AsksNoServer) {
+  const fs::path folder = fs::path(testing::TempDir()) / "symbolize_server";
+  fs::create_directories(folder);
+  std::ofstream(folder / "source.c") << "int wanted(void) { return 1; }\n";
+  std::ofstream(folder / "absent.debug") << "x";
+  const std::string library = (folder / "libsource.so").string();
+  const std::string source = (folder / "source.c").string();
+  ASSERT_EQ(std::system(("cc -shared -fPIC -Wl,--build-id -o " + library + " " + source).c_str()), 0);
+  ASSERT_EQ(std::system(("objcopy --add-gnu-debuglink=" + (folder / "absent.debug").string() + " " + library).c_str()), 0);
+  fs::remove(folder / "absent.debug");
+
+  const int server = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  ASSERT_EQ(bind(server, reinterpret_cast<sockaddr*>(&address), bytes), 0);
+  ASSERT_EQ(listen(server, 1), 0);
+  ASSERT_EQ(getsockname(server, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
+  setenv("DEBUGINFOD_URLS", ("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))).c_str(), 1);
+  setenv("DEBUGINFOD_TIMEOUT", "1", 1);
+  setenv("DEBUGINFOD_CACHE_PATH", (folder / "cache").c_str(), 1);
+  Resolver().resolve({{library, ""}, 0x1100});
+  unsetenv("DEBUGINFOD_URLS");
+  EXPECT_EQ(accept(server, nullptr, nullptr), -1) << "it has asked";
+  close(server);
 }
 
 TEST(Resolver, RefusesAnotherBuild) {

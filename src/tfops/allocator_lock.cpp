@@ -26,8 +26,8 @@ struct FirstCall {
   std::int32_t offset = 0;
 };
 
-// lea OFFSET(%rsi),%reg; mov %reg,%rdi; call: the allocator is the second argument, the lock the first one of the function
-// called.
+// lea OFFSET(%rsi),%reg; mov %reg,%rdi; call: the allocator is the second argument, the lock the first argument of the called
+// function.
 FirstCall first_call(Code function) {
   for (Code code = function; code < function + kPrologueBytes; ++code) {
     const bool lea = (code[0] & 0xFBu) == 0x48 && code[1] == 0x8D && (code[2] & 0xC7u) == 0x86;
@@ -40,7 +40,7 @@ FirstCall first_call(Code function) {
   return {};
 }
 
-// What a call reaches: through an entry of the import table (jmp *table(%rip)), as everything that a library exports.
+// The target of a call: through an entry of the import table (jmp *table(%rip)), like everything that a library exports.
 void* target_of(Code call) {
   const Code entry = call + kCallBytes + displacement(call + 1);
   if (entry[0] != 0xFF || entry[1] != 0x25) return nullptr;
@@ -53,11 +53,11 @@ struct Pair {
   const char* lock;
   const char* unlock;
 };
-// Ends of the mangled names: tsl::mutex up to 2.17, absl::Mutex (in a namespace with its date) since.
+// Ends of the mangled names: tsl::mutex up to 2.17, then absl::Mutex (in a namespace with its date).
 constexpr Pair kPairs[] = {
     {"5mutex4lockEv", "5mutex6unlockEv"}, {"5Mutex4LockEv", "5Mutex6UnlockEv"}, {"5Mutex4lockEv", "5Mutex6unlockEv"}};
 
-// Of `lock`, by its name; NULL if that is not the name of a lock.
+// The kind of `lock`, by its name; NULL if that is not the name of a lock.
 void* unlock_for(void* lock) {
   Dl_info info{};
   if (dladdr(lock, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != lock) return nullptr;

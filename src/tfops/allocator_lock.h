@@ -1,9 +1,9 @@
-// The lock that a tsl::BFCAllocator takes around its own state. What the allocator knows but tells only to whoever holds it (the
-// largest free chunk, which `GetStats` leaves at 0) can then be asked as TensorFlow itself asks it.
+// The lock that a tsl::BFCAllocator takes around its own state. Some of its functions require that the caller holds it, such as
+// the one for the largest free chunk, which `GetStats` reports as 0.
 //
-// Where the lock lies differs from release to release and no header tells. `GetStats` begins by taking it, and TensorFlow exports
-// both functions: the address is read off that first call. Code that looks different in any detail gives "not known", never a
-// guess.
+// The position of the lock differs between releases, and no header declares it. `GetStats` starts by taking it, and TensorFlow
+// exports both functions, so the address is taken from that first call. If the code differs in any detail, the result is "not
+// known", never a guess.
 #pragma once
 
 #include <cstddef>

@@ -17,13 +17,13 @@ struct AllocatorAttributes {
   std::int32_t scope_id;
 };
 
-// std::optional<std::int64_t> as libstdc++ lays it out.
+// std::optional<std::int64_t> as laid out by libstdc++.
 struct OptionalInt {
   std::int64_t value;
   bool engaged;
 };
 
-// tsl::AllocatorStats, the fields that every release from 2.15 to 2.21 has at these places.
+// tsl::AllocatorStats, the fields that every release from 2.15 to 2.21 has at these offsets.
 struct AllocatorStats {
   std::int64_t num_allocs;
   std::int64_t bytes_in_use;
@@ -39,7 +39,7 @@ struct AllocatorStats {
 };
 
 // Room for std::optional<AllocatorStats> of a release with more fields. An empty optional leaves the value bytes untouched, and
-// no counter is ever this negative, so that the pattern tells the two apart without knowing where the flag is.
+// no counter is ever this negative, so the pattern distinguishes the two without knowing where the flag is.
 union StatsBuffer {
   AllocatorStats stats;
   unsigned char bytes[512];
@@ -56,7 +56,7 @@ constexpr const char* kGetStats = "_ZN3tsl12BFCAllocator8GetStatsEv";
 constexpr std::size_t kNoSlot = 0;
 constexpr std::size_t kVtableSlots = 32;
 
-// Slot of `function` in tsl::BFCAllocator's vtable, counted from the address that an object's vtable pointer holds.
+// Slot of `function` in tsl::BFCAllocator's vtable, counted from the address in an object's vtable pointer.
 std::size_t slot_of(const char* function) {
   void* framework = framework_handle();
   if (framework == nullptr) return kNoSlot;
@@ -117,7 +117,7 @@ std::uint64_t largest_free_bytes(void* allocator) {
   static const auto largest =
       reinterpret_cast<LargestFreeChunk>(dlsym(framework_handle(), "_ZN3tsl12BFCAllocator16LargestFreeChunkEv"));
   static const AllocatorLock guard = find_allocator_lock(get_stats);
-  // Only of a BFC allocator: another class has another GetStats.
+  // Only for a BFC allocator: another class has another GetStats.
   if (largest == nullptr || !guard.known() || entry(allocator, slot) != get_stats) return VRAMSCOPE_TF_UNKNOWN;
   void* const lock = static_cast<char*>(allocator) + guard.offset;
   guard.lock(lock);

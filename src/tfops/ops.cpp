@@ -1,13 +1,14 @@
 // The ops VramscopeBytesInUse, VramscopeMaxBytesInUse, VramscopeBytesLimit and VramscopeAllocator.
 //
-// TensorFlow's op loader expects that loading this file registers its ops; that is why it is a library of its own, and why a
-// constructor does the work. A kernel reads its device's allocator after its own output is allocated (on a CPU the output lives
+// TensorFlow's op loader expects that loading this file registers its ops; that is why it is a separate library, and why a
+// constructor does the work. A kernel reads its device's allocator after its own output is allocated (on a CPU, the output is
 // in the same pool and counts) and never waits for the device.
 #include <dlfcn.h>
 
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/gen/enums.h"
 #include "tfops/allocator_stats.h"
 #include "tfops/tf_api.h"
 #include "vramscope/recorder.h"
@@ -16,7 +17,7 @@
 namespace vramscope::tfops {
 namespace {
 
-constexpr int kMarkCheck = 7;  // schema: MarkKind.check
+constexpr int kMarkCheck = static_cast<int>(base::MarkKind::check);
 
 using Mark = decltype(&vramscope_mark);
 
@@ -88,7 +89,7 @@ void compute(void* mark, KernelContext* context) {
         break;
       case Answer::none_kept:
         fail(context, kInvalidArgument,
-             "Allocator stats not available for this device: place the op on a GPU, or set TF_CPU_ALLOCATOR_USE_BFC=1 before "
+             "Allocator stats not available for this device; place the op on a GPU, or set TF_CPU_ALLOCATOR_USE_BFC=1 before "
              "TensorFlow is imported");
         break;
       case Answer::unreachable:
@@ -100,7 +101,7 @@ void compute(void* mark, KernelContext* context) {
   tf->delete_tensor(output);
 }
 
-// A kernel's only state is the recorder's entry, so that a running step looks nothing up.
+// A kernel's only state is the recorder's entry, so that a running step needs no lookup.
 void* create(KernelConstruction*) { return reinterpret_cast<void*>(recorder_mark()); }
 void destroy(void*) {}
 
@@ -128,7 +129,7 @@ void register_op(const char* name) {
 }
 
 [[gnu::constructor]] void register_all() {
-  if (api() == nullptr) return;  // the loader then finds no op, and the Python side says what is missing
+  if (api() == nullptr) return;  // the loader then finds no op, and the Python side reports what is missing
   register_op<Field::current>("VramscopeBytesInUse");
   register_op<Field::peak>("VramscopeMaxBytesInUse");
   register_op<Field::limit>("VramscopeBytesLimit");

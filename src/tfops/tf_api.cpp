@@ -8,7 +8,7 @@
 namespace vramscope::tfops {
 namespace {
 
-// TensorFlow is loaded with RTLD_LOCAL by Python: its symbols are only reachable through a handle of the very file.
+// Python loads TensorFlow with RTLD_LOCAL: its symbols are only reachable through a handle of that very file.
 int remember_framework(dl_phdr_info* info, std::size_t, void* found) {
   const char* file = std::strrchr(info->dlpi_name, '/');
   if (file == nullptr || std::strncmp(file + 1, "libtensorflow_framework.so", 26) != 0) return 0;

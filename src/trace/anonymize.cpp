@@ -43,7 +43,7 @@ struct Sip {
 };
 
 // Settings whose key is readable; those of the second list also with their value, unless it has a slash.
-constexpr std::string_view kKnownKeys[] = {"process.", "host", "fact.", "gradient_op.", "keras."};
+constexpr std::string_view kKnownKeys[] = {"process.", "host", "keras."};
 constexpr std::string_view kKnownValues[] = {
     "process.pid", "process.start", "process.exit",  "process.signal", "process.end", "sample_hz", "clock",    "vramscope.",
     "tensorflow.", "keras.version", "keras.backend", "keras.dtype",    "tf_keras.",   "torch.",    "pytorch.", "jax.",
@@ -72,7 +72,7 @@ std::uint64_t siphash(AnonymousKey key, std::string_view text) {
     sip.add(word);
   }
   std::uint64_t last = length << 56;
-  std::memcpy(&last, text.data(), text.size());
+  if (!text.empty()) std::memcpy(&last, text.data(), text.size());
   sip.add(last);
   sip.v2 ^= 0xff;
   sip.rounds(4);
@@ -111,14 +111,8 @@ std::string Anonymizer::hide(std::string_view text) const {
 }
 
 std::string Anonymizer::hide_key(std::string_view key) const {
-  if (begins_with_any(key, kKnownValues)) return std::string(key);
-  for (const std::string_view known : kKnownKeys) {
-    if (!key.starts_with(known)) continue;
-    // process.command is a word of ours; what follows these two is a name of the program's.
-    const bool names_follow = known == "gradient_op." || known == "fact.";
-    return names_follow ? std::string(known) + hide(key.substr(known.size())) : std::string(key);
-  }
-  return hide(key);
+  const bool known = begins_with_any(key, kKnownValues) || begins_with_any(key, kKnownKeys);
+  return known ? std::string(key) : hide(key);
 }
 
 bool Anonymizer::readable_setting(std::string_view key, std::string_view value) {

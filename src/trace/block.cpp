@@ -14,12 +14,13 @@ using support::ByteReader;
 using support::ByteSpan;
 using support::put_fixed;
 
-// A high bit, both line endings and an end-of-file character: a transfer that changes text is noticed at the first byte.
+// A high bit, both line endings and an end-of-file character: a transfer that changes text is detected at the first byte.
 constexpr std::array<std::uint8_t, 8> kFileMagic = {0x89, 'V', 'R', 'A', 'M', '\r', '\n', 0x1a};
 constexpr std::array<std::uint8_t, 8> kTrailerMagic = {'V', 'R', 'A', 'M', 'E', 'N', 'D', '\n'};
 constexpr std::uint32_t kBlockMagic = 0x4b4c4256;  // "VBLK"
 
-// Dictionaries stay in memory, so a small file must not be able to ask for a lot of it. A chunk of events is read one at a time.
+// Dictionaries stay in memory, so a small file must not be able to require a lot of it. Chunks of events are read one at a
+// time.
 bool ratio_allowed(std::uint8_t type, std::size_t stored, std::size_t raw) {
   return type != std::to_underlying(BlockType::dictionary) || raw / kMaxRatio <= stored;
 }

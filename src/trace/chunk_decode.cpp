@@ -18,7 +18,7 @@ using support::ByteReader;
 using support::ByteSpan;
 using support::unzigzag;
 
-constexpr std::size_t kMaxColumns = 64;  // more are skipped: no version has so many
+constexpr std::size_t kMaxColumns = 64;  // more are skipped: no version has that many
 
 // One table's columns by field number.
 struct RawTable {
@@ -32,7 +32,7 @@ class AddressesBySite {
   AddressesBySite(std::size_t sites, unsigned shift) : last_(sites), shift_(shift) {}
 
   std::uint64_t next(std::uint64_t site, std::uint64_t coded) {
-    // The first address of a site builds on the row before it.
+    // The first address of a site is relative to the previous row.
     const std::uint64_t base = site == seen_ ? before_ : last_[site];
     return set(site, base + (static_cast<std::uint64_t>(unzigzag(coded)) << shift_));
   }
@@ -49,7 +49,7 @@ class AddressesBySite {
   unsigned shift_;
 };
 
-// Decodes the columns of one chunk. Each member returns false where the bytes do not hold what they say; `why` tells.
+// Decodes the columns of one chunk. Each member returns false if the bytes are inconsistent; `why` says how.
 class Decoder {
  public:
   Decoder(const Dictionaries& all, Chunk& chunk, std::vector<std::uint64_t>& ordinals)
@@ -57,7 +57,7 @@ class Decoder {
 
   bool decode(ByteSpan payload) {
     ByteReader in(payload);
-    if (!take_raw(in) || table_.id != kCommonTable) return no("its first table is not that of all events");
+    if (!take_raw(in) || table_.id != kCommonTable) return no("its first table is not the table of all events");
     if (!common()) return false;
     for_each_table(chunk_.tables, [](EventKind, auto& table) { clear(table); });
     while (in.left() > 0) {
@@ -91,11 +91,11 @@ class Decoder {
     return !in.failed();
   }
 
-  // The column as 64-bit values in scratch_, or zeros where an older version did not write it.
+  // The column as 64-bit values in scratch_, or zeros if an older version did not write it.
   bool take(std::uint64_t field, std::size_t rows) {
     scratch_.resize(rows);
     const std::optional<Column>& column = raw_.column[field];
-    if (column) return decode_column(*column, scratch_) || no("a column does not hold what it says");
+    if (column) return decode_column(*column, scratch_) || no("a column is inconsistent");
     std::ranges::fill(scratch_, 0);
     return true;
   }
@@ -104,8 +104,7 @@ class Decoder {
   bool take_coded(std::uint64_t field, Transform transform, std::size_t rows) {
     scratch_.resize(rows);
     const std::optional<Column>& column = raw_.column[field];
-    return (column && column->transform == transform && take_array(column->data, scratch_)) ||
-           no("a column does not hold what it says");
+    return (column && column->transform == transform && take_array(column->data, scratch_)) || no("a column is inconsistent");
   }
 
   template <typename T>
@@ -119,10 +118,10 @@ class Decoder {
     if constexpr (std::is_same_v<T, SiteId>) {
       if (!sites_readable(scratch_)) return false;
     }
-    return scratch_.empty() || fits<T>(all) || no("it refers to something that is not in the file");
+    return scratch_.empty() || fits<T>(all) || no("it refers to something that the file does not contain");
   }
 
-  // Whether a column of T may hold this value: an id is an index into its dictionary.
+  // Whether a column of T may contain this value: an id is an index into its dictionary.
   template <typename T>
   bool fits(std::uint64_t value) const {
     if constexpr (std::is_same_v<T, StringId>) return value < all_.strings.size();
@@ -133,7 +132,7 @@ class Decoder {
   }
 
   bool common() {
-    if (raw_.rows > kMaxChunkEvents) return no("it has more events than the format allows");
+    if (raw_.rows > kMaxChunkEvents) return no(kTooManyEvents);
     const auto rows = static_cast<std::size_t>(raw_.rows);
     if (!take(kCommonKind, rows) || !store(chunk_.kind)) return false;
     std::ranges::fill(count_, 0);
@@ -147,7 +146,7 @@ class Decoder {
     if (!raw_.column[kCommonOrdinal]) return true;
     if (!take(kCommonOrdinal, count_[std::to_underlying(EventKind::alloc)])) return false;
     ordinals_.assign(scratch_.begin(), scratch_.end());
-    return std::ranges::is_sorted(ordinals_) || no("its ordinals do not ascend");
+    return std::ranges::is_sorted(ordinals_) || no("its ordinals are not in ascending order");
   }
 
   bool one_table() {
@@ -169,7 +168,7 @@ class Decoder {
 
   bool sites_readable(const Values& sites) {
     for (const std::uint64_t site : sites) {
-      if (site >= all_.sites.size()) return no("it refers to something that is not in the file");
+      if (site >= all_.sites.size()) return no("it refers to something that the file does not contain");
       if ((all_.sites[site].flags & kLostSite) != 0) return no("the names that it needs are damaged");
     }
     return true;
@@ -179,14 +178,14 @@ class Decoder {
     const auto rows = static_cast<std::size_t>(raw_.rows);
     if (!raw_.column[kAllocSite]) return no("a column is missing");
     index_.resize(rows);
-    if (!decode_dict(*raw_.column[kAllocSite], distinct_, index_)) return no("a column does not hold what it says");
+    if (!decode_dict(*raw_.column[kAllocSite], distinct_, index_)) return no("a column is inconsistent");
     if (!sites_readable(distinct_)) return false;
     table.site.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) table.site[i] = static_cast<SiteId>(distinct_[index_[i]]);
 
     const std::optional<Column>& address = raw_.column[kAllocAddress];
     if (address && address->transform == Transform::reused) {
-      reused_ = *address;  // known when the frees are
+      reused_ = *address;  // known once the frees are
     } else if (!take_coded(kAllocAddress, Transform::by_site, rows)) {
       return false;
     } else {
@@ -210,9 +209,9 @@ class Decoder {
     const std::size_t rows = table.granted.size();
     ByteReader in(reused_->data);
     Values ago(rows);
-    if (!ordinals_.empty() || !take_sized_array(in, ago)) return no("a column does not hold what it says");
+    if (!ordinals_.empty() || !take_sized_array(in, ago)) return no("a column is inconsistent");
     scratch_.resize(static_cast<std::size_t>(std::ranges::count(ago, 0u)));
-    if (!take_array(in.bytes(in.left()), scratch_)) return no("a column does not hold what it says");
+    if (!take_array(in.bytes(in.left()), scratch_)) return no("a column is inconsistent");
 
     table.address.resize(rows);
     AddressesBySite by_site(distinct_.size(), reused_->shift);
@@ -229,7 +228,7 @@ class Decoder {
     std::size_t frees = 0;
     for (const EventKind kind : chunk_.kind) {
       if (kind == EventKind::alloc) {
-        SizeOfSite& size = size_of_site[index_[born]];  // mostly the same as the last time
+        SizeOfSite& size = size_of_site[index_[born]];  // mostly the same as last time
         if (size.list == kUnknown || size.granted != table.granted[born])
           size = {table.granted[born], freed.list_of(table.granted[born])};
         list[born] = size.list;
@@ -238,7 +237,7 @@ class Decoder {
         } else if (freed.take(list[born], ago[born], table.address[born])) {
           by_site.set(index_[born], table.address[born]);
         } else {
-          return no("an address is said to be one that was freed, and is not");
+          return no("it reuses the address of a block that was not freed");
         }
         ++born;
       } else if (kind == EventKind::free_) {
@@ -251,7 +250,7 @@ class Decoder {
 
   bool frees(FreeColumns& table) {
     const auto rows = static_cast<std::size_t>(raw_.rows);
-    if (all_.pools.empty()) return no("it has frees and the file no pool");
+    if (all_.pools.empty()) return no("it has frees, but the file has no pool");
     if (!take_coded(kFreeAlloc, Transform::back_reference, rows)) return false;
     table.alloc.resize(rows);
     std::uint64_t next = chunk_.first_alloc;
@@ -270,7 +269,7 @@ class Decoder {
         unmatched += back == 0;
       }
     }
-    if (!good) return no("a free refers to an allocation before the first");
+    if (!good) return no("a free refers to an allocation before the first one");
     table.address.assign(rows, 0);
     table.pool.assign(rows, PoolId{});
     if (unmatched > 0 && !spread_unmatched(table, unmatched)) return false;
@@ -299,13 +298,13 @@ class Decoder {
     return good;
   }
 
-  // Events of kinds that this version does not know are left out, so that `kind` and the tables agree.
+  // Events of kinds that this version does not know are skipped, so that `kind` and the tables agree.
   bool all_rows_present() {
     std::array<bool, 256> known{};
     bool good = true;
     for_each_table(chunk_.tables, [&](EventKind kind, auto& table) {
       known[std::to_underlying(kind)] = true;
-      if (table.size() != count_[std::to_underlying(kind)]) good = no("the table of a kind of event is missing");
+      if (table.size() != count_[std::to_underlying(kind)]) good = no("the table of an event kind is missing");
     });
     if (!good) return false;
     std::size_t kept = 0;
@@ -330,7 +329,7 @@ class Decoder {
   TableHead table_;
   RawTable raw_;
   std::array<std::size_t, 256> count_{};  // events of each kind
-  std::optional<Column> reused_;          // the column of addresses, where frees are needed to read it
+  std::optional<Column> reused_;          // the column of addresses, if frees are needed to read it
   Values scratch_;
   Values index_;
   Values distinct_;

@@ -34,7 +34,7 @@ std::vector<std::uint32_t> last_of_site(const std::vector<SiteId>& site) {
   return last;
 }
 
-// For each alloc event: how many frees of blocks of its size ago its address was freed in this chunk; 0 = not lately.
+// For each alloc event: how many frees of blocks of its size ago its address was freed in this chunk; 0 = not recently.
 Values freed_ago(const Chunk& chunk) {
   const AllocColumns& born = chunk.tables.alloc;
   FreedAddresses freed;
@@ -53,8 +53,8 @@ Values freed_ago(const Chunk& chunk) {
   return ago;
 }
 
-// Addresses are told by the last one of the same site, or as one that was freed lately, which takes longer to read: where that
-// surprises clearly less often.
+// Addresses are encoded relative to the last one of the same site, or as a recently freed one, which takes longer to read and
+// is used only if it is clearly more predictable.
 void encode_addresses(const Chunk& chunk, bool thinned, const std::vector<std::uint32_t>& last_of_its_site, Buffer& payload) {
   const AllocColumns& table = chunk.tables.alloc;
   std::vector<std::int64_t> moved(table.size());
@@ -64,7 +64,7 @@ void encode_addresses(const Chunk& chunk, bool thinned, const std::vector<std::u
     moved[i] = static_cast<std::int64_t>(table.address[i] - near);
   }
   Values ago;
-  if (!thinned) ago = freed_ago(chunk);  // where allocations are left out, ordinals are no row numbers
+  if (!thinned) ago = freed_ago(chunk);  // if allocations are omitted, ordinals are not row numbers
   const auto clearly = static_cast<std::ptrdiff_t>(table.size() / 8);
   const bool reused = std::ranges::count(ago, 1u) > std::ranges::count(moved, 0) + clearly;
   Buffer data;

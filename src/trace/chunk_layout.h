@@ -1,17 +1,17 @@
-// Field numbers that the chunk's encoder and decoder treat by hand. Those of the events are schema.json's.
+// Field numbers that the encoder and decoder of chunks handle explicitly. Those of the events come from schema.json.
 #pragma once
 
 #include <cstdint>
 
 namespace vramscope::trace {
 
-// The columns that every event has, one row for each event.
+// The columns that every event has, one row per event.
 inline constexpr std::uint64_t kCommonTable = 0;
 inline constexpr std::uint64_t kCommonKind = 1;
 inline constexpr std::uint64_t kCommonSeq = 2;
 inline constexpr std::uint64_t kCommonTime = 3;
 inline constexpr std::uint64_t kCommonThread = 4;
-inline constexpr std::uint64_t kCommonOrdinal = 5;  // thinned chunks: one row for each alloc event
+inline constexpr std::uint64_t kCommonOrdinal = 5;  // thinned chunks: one row per alloc event
 
 inline constexpr std::uint64_t kAllocSite = 1;
 inline constexpr std::uint64_t kAllocAddress = 2;

@@ -22,7 +22,7 @@ namespace {
 
 std::size_t varint_bytes(std::uint64_t value) { return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7; }
 
-// Dictionary indices: runs and first appearances cost nothing but a small constant.
+// Dictionary indices: runs and first appearances cost only a small constant.
 constexpr std::uint64_t kSameAgain = 0;
 constexpr std::uint64_t kNextNew = 1;
 constexpr std::uint64_t kFirstIndex = 2;
@@ -156,9 +156,9 @@ void put_sized_array(Buffer& out, std::span<const std::uint64_t> values) {
 
 bool take_sized_array(ByteReader& in, std::span<std::uint64_t> into) { return take_array(in.bytes(in.varint()), into); }
 
-Column encode_plain(std::uint64_t field, std::span<const std::uint64_t> values, Buffer& data) {
+Column encode_plain(std::uint64_t field, std::span<const std::uint64_t> values, Buffer& data, Constants constants) {
   data.clear();
-  put_array(data, values);
+  put_array(data, values, constants);
   return {field, Transform::plain, 0, data};
 }
 

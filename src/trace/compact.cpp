@@ -18,7 +18,7 @@ using support::Buffer;
 constexpr std::uint64_t kFewChunks = 16;
 constexpr std::uint64_t kSmall = kMaxChunkEvents / 4;
 constexpr std::uint64_t kMostEvents = 16u << 20;  // a few seconds' work
-constexpr int kZstdLevel = 6;                     // nobody waits for the next event any more
+constexpr int kZstdLevel = 6;                     // nothing waits for the next event any more
 
 bool is_chunk(const IndexEntry& block) { return block.head.type == std::to_underlying(BlockType::events); }
 
@@ -30,7 +30,7 @@ class Copy {
     Buffer header(kHeaderBytes);
     if (Status status = from_.read(0, header); !status) return status;
     if (Status status = to_.append(header); !status) return status;
-    // All names first: they may come earlier than they are needed.
+    // All names first: they may come earlier than needed.
     DictionarySizes written = {0, 1, 0, 0, 0, 1, 0, 0};
     for (Buffer payload; encode_additions(all_, written, payload);)
       if (Status status = put({.type = std::to_underlying(BlockType::dictionary)}, payload); !status) return status;
@@ -48,14 +48,14 @@ class Copy {
     Buffer stored(block.head.stored_bytes);
     if (Status status = from_.read(block.offset + kBlockHeadBytes, stored); !status) return status;
     const auto payload = open_payload(block.head, stored);
-    if (!payload) return fail("a block that was written before cannot be read");
+    if (!payload) return fail(kCannotReadBack);
     RecordedChunk next;
     next.chunk.first_event = block.head.first_event;
     next.chunk.first_alloc = block.head.first_alloc;
     if (Status status = decode_chunk(*payload, all_, next.chunk, next.ordinals); !status) return status;
     next.ordinals.resize(next.chunk.tables.alloc.size());
     std::iota(next.ordinals.begin(), next.ordinals.end(), next.chunk.first_alloc);
-    // Where a chunk could not be written its allocations' ordinals are missing.
+    // If a chunk could not be written, the ordinals of its allocations are missing.
     const auto follows = [&] { return pending_->chunk.first_alloc + pending_->ordinals.size() == next.chunk.first_alloc; };
     const auto fits = [&] { return pending_->chunk.kind.size() + next.chunk.kind.size() <= kMaxChunkEvents; };
     if (pending_ && !(follows() && fits()))

@@ -1,7 +1,7 @@
 // Joins the small chunks of a recording that has ended.
 //
-// While a program runs, a chunk is written every second, so that a crash costs no more than that. A slow program's chunks are
-// small, and a chunk of a few hundred events costs twice as many bytes an event as one of 64 Ki: each has its own head,
+// While a program runs, a chunk is written every second, so that a crash costs no more than that. The chunks of a slow program
+// are small, and a chunk of a few hundred events takes twice as many bytes per event as one of 64 Ki: each has its own head,
 // dictionaries and compression.
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace vramscope::trace {
 
-// Many small chunks, none of them thinned, and not so many events that the program's end would be held up.
+// Many small chunks, none of them thinned, and not so many events that the end of the program would be delayed.
 bool worth_compacting(std::span<const IndexEntry> blocks);
 
 struct Compacted {
   std::unique_ptr<support::AppendFile> file;
   std::vector<IndexEntry> index;
 };
-// Writes the file anew beside the old one and puts it in its place, in one step; the footer is still to be written. After an
-// error the old file is as it was.
+// Rewrites the file next to the old one and replaces it atomically; the footer is still to be written. After an error, the old
+// file is unchanged.
 Result<Compacted> compact(const std::filesystem::path& path, const Dictionaries& all, std::span<const IndexEntry> blocks);
 
 }  // namespace vramscope::trace

@@ -14,7 +14,7 @@ namespace {
 
 class Compaction : public TestFile {
  protected:
-  // Steps of a training whose blocks live into later chunks, with a new name now and then.
+  // Steps of a training run whose blocks live into later chunks, with a new name now and then.
   void fill(Writer& writer, int chunks) {
     std::mt19937 numbers(3);
     const PoolId pool = writer.pool({writer.string("GPU_0_bfc"), 0, Level::tensor, Memory::device, Framework::tensorflow});

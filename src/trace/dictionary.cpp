@@ -16,7 +16,7 @@ using support::ByteSpan;
 
 constexpr std::size_t kBlockBytes = 1u << 20;  // a block is closed when it is longer
 constexpr std::size_t kBatchRows = 4096;
-constexpr std::uint64_t kMaxMissing = 1u << 20;  // placeholders at one place
+constexpr std::uint64_t kMaxMissing = 1u << 20;  // placeholders in one place
 constexpr std::uint64_t kStringDictionary = 1;
 
 template <typename T>
@@ -34,7 +34,7 @@ Column encode_text(std::uint64_t field, std::span<const std::string> rows, Buffe
 }
 
 template <typename Field, typename Entry>
-Column encode_field(std::uint64_t field, std::span<const Entry> rows, Buffer& data, Field Entry::* member) {
+Column encode_field(std::uint64_t field, std::span<const Entry> rows, Buffer& data, Field Entry::* member, Constants constants) {
   if constexpr (is_list<Field>) {
     data.clear();
     Values counts;
@@ -50,8 +50,15 @@ Column encode_field(std::uint64_t field, std::span<const Entry> rows, Buffer& da
     Values values;
     values.reserve(rows.size());
     for (const Entry& row : rows) values.push_back(to_value(row.*member));
-    return encode_number(field, values, data);
+    return constants == kConstant ? encode_number(field, values, data) : encode_plain(field, values, data, constants);
   }
+}
+
+template <typename Entry>
+void encode_columns(std::span<const Entry> rows, Buffer& payload, Constants constants) {
+  Buffer data;
+  for_each_field<Entry>(
+      [&](std::uint64_t field, auto member) { put_column(payload, encode_field(field, rows, data, member, constants)); });
 }
 
 template <typename Entry>
@@ -59,8 +66,13 @@ void encode_entries(std::uint64_t id, std::size_t first, std::span<const Entry> 
   std::uint64_t columns = 0;
   for_each_field<Entry>([&](std::uint64_t, auto) { ++columns; });
   put_table(payload, {id, first, rows.size(), columns});
-  Buffer data;
-  for_each_field<Entry>([&](std::uint64_t field, auto member) { put_column(payload, encode_field(field, rows, data, member)); });
+  const std::size_t head = payload.size();
+  encode_columns(rows, payload, kConstant);
+  // Entries that differ by the same step (requests of 256, 512, 768 bytes; threads 1, 2, 3) are constants after the delta and
+  // take no bytes at all; readers refuse that, since they bound their memory by bytes.
+  if (payload.size() - head >= rows.size()) return;
+  payload.resize(head);
+  encode_columns(rows, payload, kNoConstant);
 }
 
 std::size_t weight(const std::string& row) { return row.size() + 1; }
@@ -108,7 +120,7 @@ bool decode_field(const Column& column, std::vector<Entry>& rows, Field Entry::*
       total += count;
     }
     const ByteSpan array = reader.bytes(reader.left());
-    // Never packed as a constant, so that a few bytes cannot ask for a lot of memory.
+    // Never packed as a constant, so that a few bytes cannot require a lot of memory.
     if (total > array.size()) return false;
     Values flat(static_cast<std::size_t>(total));
     if (!take_array(array, flat)) return false;
@@ -164,35 +176,48 @@ void mark_lost(Site& entry) { entry.flags = kLostSite; }
 template <typename Entry>
 void mark_lost(Entry&) {}
 
+// What a block may require.
+struct Limits {
+  std::uint64_t& may_miss;
+  support::MemoryBudget& memory;
+};
+constexpr std::uint64_t kGrowth = 2;  // a growing vector exists twice
+constexpr const char* kTooMuch = "it needs more memory than a file of this size may use";
+
 // Reads the columns of one table into new rows at the end of `entries`.
 template <typename Entry, typename Decode>
-Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& entries, std::uint64_t& may_miss, Decode decode) {
+Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& entries, Limits limits, Decode decode) {
   const std::uint64_t missing = table.first - entries.size();
-  if (missing > std::min<std::uint64_t>(may_miss, kMaxMissing)) return fail("its entries do not follow those before");
-  may_miss -= missing;
+  if (missing > std::min<std::uint64_t>(limits.may_miss, kMaxMissing))
+    return fail("its entries do not continue the previous ones");
+  if (!limits.memory.take(missing, kGrowth * sizeof(Entry))) return fail(kTooMuch);
+  limits.may_miss -= missing;
   entries.resize(static_cast<std::size_t>(table.first));
   for (auto entry = entries.end() - static_cast<std::ptrdiff_t>(missing); entry != entries.end(); ++entry) mark_lost(*entry);
   if (table.rows > kBatchRows) return fail("a table is longer than the format allows");
-  // Entries are distinct, so that each has at least a byte somewhere: a few bytes cannot ask for a lot of memory.
+  // Entries are distinct, so each has at least one byte somewhere: a few bytes cannot require a lot of memory.
   if (table.rows > in.left() || entries.size() + table.rows > kMaxEntries)
     return fail("a table is longer than the format allows");
+  if (!limits.memory.take(table.rows, kGrowth * sizeof(Entry))) return fail(kTooMuch);
   std::vector<Entry> rows(static_cast<std::size_t>(table.rows));
   const std::size_t before = in.left();
   for (std::uint64_t i = 0; i < table.columns && !in.failed(); ++i) {
-    if (!decode(take_column(in), rows)) return fail("a column does not hold what it says");
+    if (!decode(take_column(in), rows)) return fail("a column is inconsistent");
   }
   if (table.rows > before - in.left()) return fail("a table has more rows than bytes");
+  // Texts and lists take at least one byte of the block per element.
+  if (!limits.memory.take(before - in.left(), sizeof(FrameId))) return fail(kTooMuch);
   entries.insert(entries.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   return {};
 }
 
-Status decode_tables(ByteReader& in, Dictionaries& all, std::uint64_t& may_miss) {
+Status decode_tables(ByteReader& in, Dictionaries& all, Limits limits) {
   while (in.left() > 0) {
     const TableHead table = take_table(in);
     bool known_table = table.id == kStringDictionary;
     Status status;
     if (known_table) {
-      status = append_rows(in, table, all.strings, may_miss, [](const Column& column, std::vector<std::string>& rows) {
+      status = append_rows(in, table, all.strings, limits, [](const Column& column, std::vector<std::string>& rows) {
         return column.field != 1 || decode_text(column, rows);
       });
     }
@@ -200,9 +225,9 @@ Status decode_tables(ByteReader& in, Dictionaries& all, std::uint64_t& may_miss)
       if (id != table.id) return;
       known_table = true;
       const std::size_t before = entries.size();
-      status = append_rows(in, table, entries, may_miss, decode_column_of<Entry>);
+      status = append_rows(in, table, entries, limits, decode_column_of<Entry>);
       for (std::size_t i = before; status && i < entries.size(); ++i) {
-        if (!references_known(entries[i], all)) status = fail("an entry refers to one that is not there");
+        if (!references_known(entries[i], all)) status = fail("an entry refers to a missing one");
       }
     });
     if (!status) return status;
@@ -239,11 +264,15 @@ bool encode_additions(const Dictionaries& all, DictionarySizes& written, Buffer&
     rest(3, all.sites);
   }
   rest(6, all.threads);
-  if (which == Additions::all) rest(7, all.op_sources);
+  if (which == Additions::all) {
+    rest(7, all.op_sources);
+    rest(8, all.source_files);
+    rest(9, all.source_lines);
+  }
   return !payload.empty();
 }
 
-Status decode_additions(ByteSpan payload, Dictionaries& all, std::uint64_t& may_miss) {
+Status decode_additions(ByteSpan payload, Dictionaries& all, std::uint64_t& may_miss, support::MemoryBudget& memory) {
   const DictionarySizes before = {0,
                                   all.strings.size(),
                                   all.pools.size(),
@@ -251,9 +280,11 @@ Status decode_additions(ByteSpan payload, Dictionaries& all, std::uint64_t& may_
                                   all.frames.size(),
                                   all.stacks.size(),
                                   all.threads.size(),
-                                  all.op_sources.size()};
+                                  all.op_sources.size(),
+                                  all.source_files.size(),
+                                  all.source_lines.size()};
   ByteReader in(payload);
-  Status status = decode_tables(in, all, may_miss);
+  Status status = decode_tables(in, all, {may_miss, memory});
   if (status) return status;
   all.strings.resize(before[kStringDictionary]);
   for_each_dictionary(all, [&](std::uint64_t id, auto& entries) { entries.resize(before[id]); });

@@ -4,12 +4,14 @@
 #include <tsl/robin_map.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
+#include "support/file.h"
 #include "support/hash.h"
 #include "support/json_text.h"
+#include "support/json_writer.h"
+#include "trace/cut_stack.h"
 #include "trace/scan.h"
 
 namespace vramscope::trace {
@@ -17,73 +19,76 @@ namespace {
 
 using support::append_json_string;
 
-// Builds one line from names and values, as JSON or as words.
-class Line {
+// Builds lines from names and values, as JSON or as words.
+class Lines {
  public:
-  explicit Line(bool json) : json_(json) {}
+  explicit Lines(bool json) : json_lines_(json) {}
 
   std::string& text() { return text_; }
   void begin(const At& at, std::uint64_t tid, std::string_view kind) {
-    if (!json_) {
-      fmt::format_to(std::back_inserter(text_), "{:>10} {:>14.6f} {:>7} {:<13}", at.seq, static_cast<double>(at.time_us) * 1e-6,
-                     tid, kind);
+    if (json_lines_) {
+      json_.begin_object().member("event", kind).member("seq", at.seq).member("time_us", at.time_us).member("thread", tid);
       return;
     }
-    fmt::format_to(std::back_inserter(text_), "{{\"event\":\"{}\",\"seq\":{},\"time_us\":{},\"thread\":{}", kind, at.seq,
-                   at.time_us, tid);
+    fmt::format_to(std::back_inserter(text_), "{:>10} {:>14.6f} {:>7} {:<13}", at.seq, static_cast<double>(at.time_us) * 1e-6,
+                   tid, kind);
   }
-  void end() { text_ += json_ ? "}\n" : "\n"; }
+  void end() {
+    if (json_lines_) {
+      text_ += json_.end_object().text();
+      json_.clear();
+    }
+    text_ += '\n';
+  }
 
   void add(std::string_view name, std::string_view value) {
-    key(name);
-    if (json_ || value.empty()) {
-      append_json_string(text_, value);
+    if (json_lines_) {
+      json_.member(name, value);
       return;
     }
     // Words stay words; what would break the line or the columns is quoted.
-    const bool plain = value.find_first_of(" \"\\=") == value.npos;
+    const bool plain = !value.empty() && value.find_first_of(" \"\\=") == value.npos;
     std::string quoted;
     append_json_string(quoted, value);
-    text_ += plain && quoted.size() == value.size() + 2 ? value : std::string_view(quoted);
+    word(name, plain && quoted.size() == value.size() + 2 ? value : std::string_view(quoted));
   }
   void add_number(std::string_view name, std::uint64_t value) {
-    key(name);
-    if (value == kNone) {
-      text_ += json_ ? "null" : "none";
-    } else if (!json_ && name == "address") {
-      fmt::format_to(std::back_inserter(text_), "{:#x}", value);
+    if (json_lines_ && value == kNone) {
+      json_.key(name).null();
+    } else if (json_lines_) {
+      json_.member(name, value);
+    } else if (value == kNone) {
+      word(name, "none");
     } else {
-      fmt::format_to(std::back_inserter(text_), "{}", value);
+      word(name, name == "address" ? fmt::format("{:#x}", value) : fmt::format("{}", value));
     }
   }
   void add_number(std::string_view name, std::int64_t value) {
-    key(name);
-    fmt::format_to(std::back_inserter(text_), "{}", value);
+    if (json_lines_)
+      json_.member(name, value);
+    else
+      word(name, fmt::format("{}", value));
   }
   void add_flag(std::string_view name, bool value) {
-    key(name);
-    text_ += value ? "true" : "false";
+    if (json_lines_)
+      json_.member(name, value);
+    else
+      word(name, value ? "true" : "false");
   }
   void add_list(std::string_view name, const std::vector<std::string>& values) {
-    key(name);
-    text_ += '[';
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) text_ += ',';
-      append_json_string(text_, values[i]);
-    }
-    text_ += ']';
+    support::JsonWriter separate(false);  // among words too
+    support::JsonWriter& json = json_lines_ ? json_.key(name) : separate;
+    json.begin_array();
+    for (const std::string& value : values) json.value(value);
+    json.end_array();
+    if (!json_lines_) word(name, separate.text());
   }
 
  private:
-  void key(std::string_view name) {
-    if (json_) {
-      fmt::format_to(std::back_inserter(text_), ",\"{}\":", name);
-    } else {
-      fmt::format_to(std::back_inserter(text_), " {}=", name);
-    }
-  }
+  void word(std::string_view name, std::string_view value) { fmt::format_to(std::back_inserter(text_), " {}={}", name, value); }
 
-  bool json_;
+  bool json_lines_;
+  support::JsonWriter json_{false};  // of the line that is being made
   std::string text_;
 };
 
@@ -188,12 +193,13 @@ class Dumper {
       frames.push_back(frame.offset != 0 ? fmt::format("{} {}+{:#x}", function, file, frame.offset)
                                          : fmt::format("{} {}:{}", function, file, frame.line));
     }
+    if (stack.cut > 0) frames.push_back(more_frames(stack.cut));
     line_.add_list("stack", frames);
   }
 
   const Dictionaries& all_;
   DumpOptions options_;
-  Line line_;
+  Lines line_;
   tsl::robin_map<std::uint64_t, Live, support::Mix> live_;
   std::uint64_t next_alloc_ = 0;
 };
@@ -212,10 +218,9 @@ Status dump(const Reader& reader, DumpOptions options, std::FILE* out) {
     dumper.text().clear();
     dumper.chunk(chunk);
     const std::string& text = dumper.text();
-    if (std::fwrite(text.data(), 1, text.size(), out) != text.size())
-      return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
+    if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) return support::output_error(errno);
   }
-  if (std::fflush(out) != 0) return fail(fmt::format("cannot write the output: {}", std::strerror(errno)));
+  if (std::fflush(out) != 0) return support::output_error(errno);
   // The damage says where it began; what could not be read follows from it.
   const std::string& message = reader.damage().message;
   if (unreadable && message.ends_with(kUnfinished)) return {};

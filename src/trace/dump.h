@@ -9,12 +9,12 @@
 namespace vramscope::trace {
 
 struct DumpOptions {
-  bool jsonl = false;  // one JSON object a line instead of words
+  bool jsonl = false;  // one JSON object per line instead of text
   bool stacks = true;  // with the frames of each allocation
 };
 
-// Prints what can be read. The result is an error, to be told after the output, if the trace is damaged or `out` does not take
-// more. A recording that merely did not end by itself is no error, even if its last block is cut.
+// Prints what can be read. Returns an error, to be reported after the output, if the trace is damaged or `out` cannot be written.
+// A recording that was interrupted is not an error, even if its last block is incomplete.
 Status dump(const Reader& reader, DumpOptions options, std::FILE* out);
 
 }  // namespace vramscope::trace

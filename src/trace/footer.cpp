@@ -45,8 +45,8 @@ void encode_footer(std::span<const IndexEntry> blocks, Buffer& payload) {
 Result<std::vector<IndexEntry>> decode_footer(ByteSpan payload) {
   ByteReader in(payload);
   const TableHead table = take_table(in);
-  // Offsets differ, so that a row has at least a byte.
-  if (table.id != kIndexTable || table.rows > in.left() || table.rows > kMaxIndexRows) return fail("it is no index");
+  // Offsets differ, so a row has at least one byte.
+  if (table.id != kIndexTable || table.rows > in.left() || table.rows > kMaxIndexRows) return fail("it is not an index");
   std::vector<IndexEntry> blocks(static_cast<std::size_t>(table.rows));
   Values values(blocks.size());
   bool good = true;
@@ -63,7 +63,7 @@ Result<std::vector<IndexEntry>> decode_footer(ByteSpan payload) {
       }
     });
   }
-  if (!good || in.failed()) return fail("a column does not hold what it says");
+  if (!good || in.failed()) return fail("a column is inconsistent");
   return blocks;
 }
 

@@ -1,4 +1,5 @@
-// The index at the end of a complete file: every block before it, so that a reader need not walk, nor trust damaged heads.
+// The index at the end of a complete file: it lists every block, so that a reader neither has to walk the file nor to trust
+// damaged heads.
 #pragma once
 
 #include <vector>
@@ -14,7 +15,7 @@ struct IndexEntry {
   BlockHead head;
 };
 
-// One footer block lists this many blocks at most; a longer index takes several, one after the other.
+// One footer block lists at most this many blocks; a longer index takes several, one after the other.
 inline constexpr std::size_t kMaxIndexRows = 64u << 10;
 
 void encode_footer(std::span<const IndexEntry> blocks, support::Buffer& payload);

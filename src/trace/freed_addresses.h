@@ -1,5 +1,5 @@
-// The addresses that were freed last, for each size of block: an allocator soon hands them out again.
-// A chunk's encoder and decoder keep one each and tell it the same, so that a small number is enough for an address.
+// The most recently freed addresses, by block size: an allocator soon hands them out again. The encoder and the decoder of a
+// chunk keep one each and update it identically, so that a small number is enough for an address.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -24,7 +24,7 @@ class FreedAddresses {
 
   void add(std::uint32_t list, std::uint64_t address) { lists_[list].add(address); }
 
-  // How many frees ago, 1 = the last one; the address is taken out of the list. 0: it is not there.
+  // How many frees ago, 1 = the last one; the address is removed from the list. 0: it is not in the list.
   std::uint64_t find(std::uint32_t list, std::uint64_t address) {
     List& l = lists_[list];
     for (std::uint32_t ago = 1; ago <= l.count; ++ago) {

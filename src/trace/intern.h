@@ -1,4 +1,4 @@
-// Gives equal content the equal id.
+// Gives equal content the same id.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -19,7 +19,7 @@ inline std::uint64_t content_hash(std::string_view text) { return support::check
 
 template <typename Entry>
 std::uint64_t content_hash(const Entry& entry) {
-  // Field by field: the bytes between the fields of a struct are not its content.
+  // Field by field: padding bytes of a struct are not part of its content.
   std::array<std::uint64_t, 16> fields{};
   std::size_t count = 0;
   for_each_field<Entry>([&](std::uint64_t, auto member) { fields[count++] = to_value(entry.*member); });
@@ -33,7 +33,7 @@ class Interner {
 
   template <typename Entry>
   std::uint32_t operator()(const Entry& entry) {
-    // Two contents with one hash take neighbouring places.
+    // Two contents with the same hash take neighboring slots.
     for (std::uint64_t hash = content_hash(entry);; ++hash) {
       const auto [found, inserted] = ids_.try_emplace(hash, static_cast<std::uint32_t>(entries_->size()));
       if (inserted) entries_->push_back(Stored(entry));

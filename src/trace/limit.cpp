@@ -45,7 +45,7 @@ std::vector<Peak> highest(std::vector<Peak> peaks) {
 Result<RecordedChunk> decode_block(ByteSpan block, const Dictionaries& all) {
   const auto head = take_block_head(block);
   const auto payload = head ? open_payload(*head, block.subspan(kBlockHeadBytes)) : std::nullopt;
-  if (!payload) return fail("a block that was written before cannot be read");
+  if (!payload) return fail(kCannotReadBack);
   RecordedChunk chunk;
   chunk.chunk.first_event = head->first_event;
   chunk.chunk.first_alloc = head->first_alloc;
@@ -100,7 +100,7 @@ std::vector<TraceLimit::Block> TraceLimit::thinned(Share share) const {
   return blocks;
 }
 
-// Joins neighbours among the thinned chunks and thins the result again.
+// Joins neighbors among the thinned chunks and thins the result again.
 Result<std::vector<TraceLimit::Block>> TraceLimit::merged(std::vector<Block> blocks, const std::vector<bool>& keep,
                                                           const Dictionaries& all, Detail detail, const ReadFile& file) const {
   std::vector<Block> out;
@@ -120,7 +120,7 @@ Result<std::vector<TraceLimit::Block>> TraceLimit::merged(std::vector<Block> blo
     Block& block = blocks[i];
     const bool full_already = block.detail >= detail && block.place.head.events > kMaxChunkEvents / 2;
     if (!block.is_chunk()) {
-      // Names may come earlier than they are needed, never later.
+      // Names may come earlier than needed, never later.
       out.push_back(std::move(block));
       continue;
     }
@@ -164,7 +164,7 @@ Result<TraceLimit::Rewritten> TraceLimit::rewrite(const Dictionaries& all) {
     return bytes;
   };
   const std::uint64_t target = limit_ / kThousand * kTargetPerThousand;
-  // Each try leaves out more than the one before.
+  // Each attempt omits more than the previous one.
   std::vector<Block> blocks;
   for (const Share share : {Share{8, 4}, Share{64, 16}}) {
     blocks = thinned(share);
@@ -204,14 +204,14 @@ Result<TraceLimit::Rewritten> TraceLimit::write(std::vector<Block> blocks, const
       bytes = std::exchange(block.bytes, {});
     }
     const auto head = take_block_head(bytes);
-    if (!head) return give_up({path_.string() + ": a block that was written before cannot be read"});
+    if (!head) return give_up({path_.string() + ": " + kCannotReadBack});
     block.place = {result.file->size(), *head};
     if (Status status = result.file->append(bytes); !status) return give_up(status.error());
     result.index.push_back(block.place);
   }
   if (Status status = result.file->rename(path_); !status) return give_up(status.error());
   blocks_ = std::move(blocks);
-  // Where the limit cannot be kept, the room grows with the file, so that it is not written again for every few events.
+  // If the limit cannot be kept, the room grows with the file, so that it is not rewritten for every few events.
   next_ = std::max(limit_, result.file->size() + result.file->size() / 8);
   return result;
 }

@@ -1,8 +1,8 @@
-// Keeps a trace below a number of bytes (--trace-limit): the first chunks, the last ones and the one in which each pool was
-// highest keep their detail, the others are thinned.
+// Keeps a trace below a number of bytes (--trace-limit): the first chunks, the last ones and the one in which each pool peaked
+// keep their detail, the others are thinned.
 //
-// Thinning a chunk is done while it is still in memory, and the result, a few percent of it, is kept; so that making room
-// is a copy of the file and not a second pass over all events.
+// A chunk is thinned while it is still in memory, and the result, a few percent of it, is kept, so that making room is a copy
+// of the file and not a second pass over all events.
 #pragma once
 
 #include <filesystem>
@@ -25,24 +25,24 @@ class TraceLimit {
   void wrote(const IndexEntry& block);
   void wrote(const IndexEntry& block, const Chunk& chunk, std::span<const Peak> peaks, std::span<const Site> sites);
 
-  // True when the file should be made smaller.
+  // True if the file should be made smaller.
   bool due(std::uint64_t bytes) const { return bytes > next_; }
 
   struct Rewritten {
     std::unique_ptr<support::AppendFile> file;
     std::vector<IndexEntry> index;
   };
-  // Writes the thinned file beside the old one and puts it in its place, in one step: whoever reads or crashes finds one or the
-  // other, whole. After an error the old file is as it was, and is let grow by a quarter before the next try.
+  // Writes the thinned file next to the old one and replaces it atomically: a reader finds one or the other, complete, even
+  // after a crash. After an error, the old file is unchanged and may grow by a quarter before the next attempt.
   Result<Rewritten> rewrite(const Dictionaries& all);
 
  private:
   struct Block {
     IndexEntry place;  // in the file
     Detail detail = Detail::full;
-    support::Buffer thinned;  // chunks in full: the block that can take its place; empty if there is none
+    support::Buffer thinned;  // full chunks: the block that can replace it; empty if there is none
     std::vector<Peak> peaks;  // chunks: highest bytes of each pool
-    support::Buffer bytes;    // only while rewriting: what stands here instead
+    support::Buffer bytes;    // only while rewriting: what replaces it
     std::uint64_t size() const { return bytes.empty() ? kBlockHeadBytes + std::uint64_t{place.head.stored_bytes} : bytes.size(); }
     bool is_chunk() const { return place.head.type == std::uint8_t{2}; }
   };

@@ -34,86 +34,98 @@ struct Account {
 };
 
 // The reader's view: replay of what is there, and `omitted` for what is not.
-Account account(const Reader& reader) {
-  Account all;
+class Replay {
+ public:
+  explicit Replay(const Reader& reader) : dictionaries_(reader.dictionaries()) {
+    Chunk chunk;
+    for (std::size_t c = 0; c < reader.chunks(); ++c) {
+      const Status status = reader.read(c, chunk);
+      EXPECT_TRUE(status) << status.error().message;
+      add(chunk);
+    }
+  }
+
+  Account account() const { return all_; }
+
+ private:
   struct Block {
     std::uint32_t pool;
     std::uint64_t address;
     std::uint64_t bytes;
   };
-  std::vector<Block> blocks;
-  std::int64_t step = -1;
-  Chunk chunk;
-  for (std::size_t c = 0; c < reader.chunks(); ++c) {
-    const Status status = reader.read(c, chunk);
-    EXPECT_TRUE(status) << status.error().message;
-    EXPECT_EQ(chunk.first_alloc, blocks.size());
+
+  void add(const Chunk& chunk) {
+    EXPECT_EQ(chunk.first_alloc, blocks_.size());
     std::array<std::size_t, 256> row{};
     std::uint64_t seq = 0;
     for (std::size_t i = 0; i < chunk.kind.size(); ++i) {
       EXPECT_GE(chunk.seq[i], seq);
       seq = chunk.seq[i];
-      const std::size_t r = row[std::to_underlying(chunk.kind[i])]++;
-      const auto rose = [&](std::uint32_t pool, std::uint64_t bytes) {
-        all.pools[pool].peak = std::max(all.pools[pool].peak, bytes);
-        if (step >= 0) all.step_peak[step][pool] = std::max(all.step_peak[step][pool], bytes);
-      };
-      switch (chunk.kind[i]) {
-        case EventKind::alloc: {
-          const Alloc alloc = chunk.tables.alloc.row(r);
-          const std::uint32_t pool = std::to_underlying(reader.dictionaries().sites[std::to_underlying(alloc.site)].pool);
-          blocks.push_back({pool, alloc.address, alloc.granted});
-          PoolTotals& totals = all.pools[pool];
-          ++totals.allocs;
-          totals.bytes += alloc.granted;
-          totals.live += alloc.granted;
-          totals.largest = std::max(totals.largest, alloc.granted);
-          EXPECT_TRUE(all.live.emplace(alloc.address, alloc.granted).second) << "an address is live twice";
-          rose(pool, totals.live);
-          break;
-        }
-        case EventKind::free_: {
-          const std::uint64_t ordinal = chunk.tables.free.alloc[r];
-          if (ordinal >= blocks.size()) {
-            ADD_FAILURE() << "a free without its allocation";
-            break;
-          }
-          PoolTotals& totals = all.pools[blocks[ordinal].pool];
-          ++totals.frees;
-          totals.live -= blocks[ordinal].bytes;
-          EXPECT_EQ(all.live.erase(blocks[ordinal].address), 1u);
-          break;
-        }
-        case EventKind::omitted: {
-          const Omitted omitted = chunk.tables.omitted.row(r);
-          PoolTotals& totals = all.pools[std::to_underlying(omitted.pool)];
-          totals.allocs += omitted.allocs;
-          totals.frees += omitted.allocs;
-          totals.bytes += omitted.bytes;
-          totals.largest = std::max(totals.largest, omitted.largest);
-          all.omitted += omitted.allocs;
-          rose(std::to_underlying(omitted.pool), omitted.peak);
-          break;
-        }
-        case EventKind::mark:
-          if (chunk.tables.mark.kind[r] == MarkKind::step) {
-            step = chunk.tables.mark.edge[r] == MarkEdge::begin ? chunk.tables.mark.number[r] : -1;
-            all.steps += step >= 0;
-            if (step >= 0) {
-              for (const auto& [pool, totals] : all.pools) all.step_peak[step][pool] = totals.live;
-            }
-          }
-          break;
-        case EventKind::host_sample:
-          all.host_peak = std::max(all.host_peak, chunk.tables.host_sample.rss[r]);
-          break;
-        default:
-          break;
-      }
+      add(chunk.tables, chunk.kind[i], row[std::to_underlying(chunk.kind[i])]++);
     }
   }
-  return all;
-}
+
+  void add(const Tables& tables, EventKind kind, std::size_t row) {
+    if (kind == EventKind::alloc) add(tables.alloc.row(row));
+    if (kind == EventKind::free_) free(tables.free.alloc[row]);
+    if (kind == EventKind::omitted) add(tables.omitted.row(row));
+    if (kind == EventKind::mark && tables.mark.kind[row] == MarkKind::step)
+      enter_step(tables.mark.edge[row] == MarkEdge::begin ? tables.mark.number[row] : -1);
+    if (kind == EventKind::host_sample) all_.host_peak = std::max(all_.host_peak, tables.host_sample.rss[row]);
+  }
+
+  void add(const Alloc& alloc) {
+    const std::uint32_t pool = std::to_underlying(dictionaries_.sites[std::to_underlying(alloc.site)].pool);
+    blocks_.push_back({pool, alloc.address, alloc.granted});
+    PoolTotals& totals = all_.pools[pool];
+    ++totals.allocs;
+    totals.bytes += alloc.granted;
+    totals.live += alloc.granted;
+    totals.largest = std::max(totals.largest, alloc.granted);
+    EXPECT_TRUE(all_.live.emplace(alloc.address, alloc.granted).second) << "an address is live twice";
+    raise_peak(pool, totals.live);
+  }
+
+  void free(std::uint64_t ordinal) {
+    if (ordinal >= blocks_.size()) {
+      ADD_FAILURE() << "a free without its allocation";
+      return;
+    }
+    PoolTotals& totals = all_.pools[blocks_[ordinal].pool];
+    ++totals.frees;
+    totals.live -= blocks_[ordinal].bytes;
+    EXPECT_EQ(all_.live.erase(blocks_[ordinal].address), 1u);
+  }
+
+  void add(const Omitted& omitted) {
+    PoolTotals& totals = all_.pools[std::to_underlying(omitted.pool)];
+    totals.allocs += omitted.allocs;
+    totals.frees += omitted.allocs;
+    totals.bytes += omitted.bytes;
+    totals.largest = std::max(totals.largest, omitted.largest);
+    all_.omitted += omitted.allocs;
+    raise_peak(std::to_underlying(omitted.pool), omitted.peak);
+  }
+
+  void enter_step(std::int64_t number) {
+    step_ = number;
+    if (step_ < 0) return;
+    ++all_.steps;
+    for (const auto& [pool, totals] : all_.pools) all_.step_peak[step_][pool] = totals.live;
+  }
+
+  void raise_peak(std::uint32_t pool, std::uint64_t bytes) {
+    all_.pools[pool].peak = std::max(all_.pools[pool].peak, bytes);
+    if (step_ >= 0) all_.step_peak[step_][pool] = std::max(all_.step_peak[step_][pool], bytes);
+  }
+
+  const Dictionaries& dictionaries_;
+  Account all_;
+  std::vector<Block> blocks_;
+  std::int64_t step_ = -1;
+};
+
+Account account(const Reader& reader) { return Replay(reader).account(); }
 
 // Steps of random allocations in two pools, most of them short-lived; one step is the worst.
 class Limited : public TestFile {
@@ -215,7 +227,7 @@ TEST_F(Limited, EachStepKeepsItsPeak) {
   const Account all = full(400, 1000);
   const Account thin = limited(full_bytes_ / 3, 400, 1000);
   EXPECT_EQ(thin.steps, all.steps);
-  // At its begin and at each of its allocations.
+  // At its start and at each of its allocations.
   EXPECT_EQ(thin.step_peak, all.step_peak);
 }
 

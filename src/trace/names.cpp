@@ -40,12 +40,12 @@ FrameId Names::frame(Frame frame) {
   return static_cast<FrameId>(frames_(frame));
 }
 
-StackId Names::stack(std::uint64_t hash, std::span<const FrameId> frames) {
+StackId Names::stack(std::uint64_t hash, std::span<const FrameId> frames, std::uint64_t cut) {
   if (frames.empty()) return {};
   const auto [found, inserted] = stacks_.try_emplace(hash, static_cast<StackId>(all_.stacks.size()));
   if (inserted) {
     const auto kept = frames.first(std::min(frames.size(), kMaxFrames));
-    all_.stacks.push_back({hash, {kept.begin(), kept.end()}});
+    all_.stacks.push_back({hash, {kept.begin(), kept.end()}, cut + (frames.size() - kept.size())});
   }
   return found->second;
 }
@@ -63,6 +63,18 @@ Mark Names::shown(Mark row) {
   if (anonymizer_ && Anonymizer::readable_mark(clear_text(row.name))) row.name = reveal(row.name);
   if (anonymizer_ && Anonymizer::readable_mark(clear_text(row.detail))) row.detail = reveal(row.detail);
   return row;
+}
+
+// Types of containers, shapes, dtypes and devices give nothing away.
+Report Names::shown(Report report) {
+  if (!anonymizer_) return report;
+  if (auto* held = std::get_if<HeldTensors>(&report)) held->container = reveal(held->container);
+  if (auto* dataset = std::get_if<DatasetOnDevice>(&report)) dataset->device = reveal(dataset->device);
+  if (auto* constant = std::get_if<BakedConstant>(&report)) {
+    constant->shape = reveal(constant->shape);
+    constant->dtype = reveal(constant->dtype);
+  }
+  return report;
 }
 
 // The id of the text itself instead of its hash.

@@ -1,4 +1,4 @@
-// The dictionaries of a trace that is being written: equal content gets the equal id, and hidden names are hidden here.
+// The dictionaries of a trace that is being written: equal content gets the same id, and --anonymize replaces names here.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,20 @@ class Names {
   PoolId pool(Pool pool);
   SiteId site(Site site);
   FrameId frame(Frame frame);
-  StackId stack(std::uint64_t hash, std::span<const FrameId> frames);
+  StackId stack(std::uint64_t hash, std::span<const FrameId> frames, std::uint64_t cut);
   ThreadId thread(const Thread& thread) { return static_cast<ThreadId>(threads_(thread)); }
   void op_source(const OpSource& source) { op_sources_(source); }
+  void source_file(const SourceFile& file) {
+    if (!anonymizer_) source_files_(file);
+  }
+  void source_line(const SourceLine& line) {
+    if (!anonymizer_) source_lines_(line);
+  }
 
-  // The event as it may be written: with readable names where that gives nothing away.
+  // The event as it may be written: names that reveal nothing stay readable.
   Setting shown(Setting row);
   Mark shown(Mark row);
+  Report shown(Report report);
 
   const Dictionaries& all() const { return all_; }
 
@@ -45,6 +52,8 @@ class Names {
   Interner<Frame> frames_{all_.frames};
   Interner<Thread> threads_{all_.threads};
   Interner<OpSource> op_sources_{all_.op_sources};
+  Interner<SourceFile> source_files_{all_.source_files};
+  Interner<SourceLine> source_lines_{all_.source_lines};
   tsl::robin_map<std::uint64_t, StackId> stacks_;
 
   std::optional<Anonymizer> anonymizer_;

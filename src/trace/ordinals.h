@@ -1,5 +1,5 @@
-// A free names its allocation by the ordinal that it had in the recording. Where chunks were thinned, lost or damaged, those
-// have holes; readers of a trace see the ordinals of the alloc events that the file still holds, without holes.
+// A free refers to its allocation by the ordinal that it had in the recording. If chunks were thinned, lost or damaged, those
+// have gaps; readers of a trace see the ordinals of the alloc events that the file still contains, without gaps.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class OrdinalMap {
 
   std::uint64_t allocs() const { return total_; }
   std::uint64_t first(std::size_t chunk) const { return chunks_[chunk].dense; }
-  // Replaces ordinals of the recording by those of the file; kNone for an allocation that the file does not hold.
+  // Replaces ordinals of the recording by those of the file; kNone for an allocation that the file does not contain.
   void translate(std::span<std::uint64_t> ordinals) const;
 
  private:
@@ -31,7 +31,7 @@ class OrdinalMap {
 
   std::vector<Range> chunks_;
   std::uint64_t total_ = 0;
-  bool same_ = true;  // no holes so far: nothing to translate
+  bool same_ = true;  // no gaps so far: nothing to translate
   bool ordered_ = true;
 };
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "support/compress.h"
 #include "support/file.h"
+#include "support/memory_budget.h"
 #include "trace/block.h"
 #include "trace/chunk.h"
 #include "trace/dictionary.h"
+#include "trace/old_reports.h"
 #include "trace/ordinals.h"
 #include "trace/scan.h"
 
@@ -27,36 +30,68 @@ struct ChunkPlace {
 
 Result<FileHeader> read_header(const ReadFile& file) {
   const std::string name = file.path().string();
-  if (file.size() == 0) return fail(name + ": the file is empty; nothing was recorded into it");
+  if (file.size() == 0) return fail(name + ": the file is empty: nothing was recorded");
   Buffer bytes(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kHeaderBytes)));
   if (Status status = file.read(0, bytes); !status) return std::unexpected(status.error());
   FileHeader header;
   const HeaderFault fault = take_header(bytes, header);
-  if (fault == HeaderFault::foreign) return fail(name + ": not a vramscope trace; give a .vram file that vramscope run wrote");
+  if (fault == HeaderFault::foreign) return fail(name + ": not a vramscope trace; pass a .vram file written by 'vramscope run'");
   // The version stands where it always will: a newer one may well have another header.
   if (bytes.size() >= 12 && header.major > kMajor) {
-    return fail(fmt::format("{}: written in trace format {}.{}, this vramscope reads up to {}.{}; use a newer vramscope", name,
+    return fail(fmt::format("{}: uses trace format {}.{}, but this vramscope reads only up to {}.{}; use a newer vramscope", name,
                             header.major, header.minor, kMajor, kMinor));
   }
   if (fault == HeaderFault::damaged && bytes.size() < kHeaderBytes)
-    return fail(name + ": cut off inside its first 40 bytes; nothing can be read");
+    return fail(name + ": truncated within its first 40 bytes; nothing can be read");
   if (fault == HeaderFault::damaged || header.major == 0)
     return fail(name + ": the file's header is damaged; nothing can be read");
   return header;
 }
 
+// Everything that determines what a reader returns: the header, the heads of all blocks, and the payloads that it uses.
+class Identity {
+ public:
+  explicit Identity(const support::ChecksumKey* key) : key_(key) {}
+
+  void add(std::initializer_list<std::uint64_t> values) {
+    for (const std::uint64_t value : values) support::put_fixed(bytes_, value);
+  }
+  void add_payload(support::ByteSpan stored) {
+    if (key_ == nullptr) return;
+    const support::WideChecksum sum = support::wide_checksum(stored, *key_);
+    add({sum[0], sum[1]});
+  }
+  void add_head(const IndexEntry& block, bool good) {
+    const BlockHead& head = block.head;
+    add({block.offset, head.type, head.codec, head.flags, head.stored_bytes, head.raw_bytes, head.first_event, head.first_alloc,
+         head.events, head.allocs, head.payload_checksum, good});
+  }
+  std::optional<support::WideChecksum> content() const {
+    return key_ == nullptr ? std::nullopt : std::optional(support::wide_checksum(bytes_, *key_));
+  }
+
+ private:
+  const support::ChecksumKey* key_;
+  Buffer bytes_;
+};
+
 }  // namespace
 
 struct Reader::State {
-  explicit State(ReadFile opened) : file(std::move(opened)) {}
+  explicit State(ReadFile opened)
+      : file(std::move(opened)), memory_limit(support::memory_for(file.stored())), memory(memory_limit) {}
 
   ReadFile file;
+  std::uint64_t memory_limit;
+  support::MemoryBudget memory;  // of what stays with the reader
   FileHeader header;
   Dictionaries all = initial_dictionaries();
+  OldReports old_reports;
   Damage damage;
   std::vector<ChunkPlace> chunks;
   OrdinalMap ordinals;
   std::uint64_t events = 0;
+  std::optional<support::WideChecksum> content;
   std::uint64_t lost_names = 0;  // how many dictionary entries damaged bytes may have held
 
   // The first damage is named, the others are counted.
@@ -71,38 +106,42 @@ struct Reader::State {
     damage.message = std::move(what);
   }
 
-  Result<Buffer> payload(const IndexEntry& block) const {
+  Result<Buffer> payload(const IndexEntry& block, Identity* identity = nullptr) const {
     Buffer stored(block.head.stored_bytes);
     if (Status status = file.read(block.offset + kBlockHeadBytes, stored); !status) return std::unexpected(status.error());
+    if (identity != nullptr) identity->add_payload(stored);
     auto raw = open_payload(block.head, stored);
-    if (!raw) return fail("its checksum does not hold");
+    if (!raw) return fail("its checksum does not match");
     return std::move(*raw);
   }
 
-  void add_dictionary(const IndexEntry& block) {
-    const auto raw = payload(block);
-    Status status = raw ? decode_additions(*raw, all, lost_names) : std::unexpected(raw.error());
-    if (status) return;
+  bool add_dictionary(const IndexEntry& block, Identity& identity) {
+    const auto raw = payload(block, &identity);
+    Status status = raw ? decode_additions(*raw, all, lost_names, memory) : std::unexpected(raw.error());
+    if (status) return true;
     lost_names += block.head.stored_bytes * std::uint64_t{kMaxRatio};
     damaged(block.offset, fmt::format("the names at byte {} cannot be read: {}", block.offset, status.error().message));
+    return false;
   }
 
-  void add_chunk(const IndexEntry& block) {
+  bool add_chunk(const IndexEntry& block, Identity& identity) {
     ChunkPlace place{block, events, nullptr};
-    if (block.head.events > kMaxChunkEvents || block.head.allocs > block.head.events)
-      place.bad = "it has more events than the format allows";
-    if (place.bad == nullptr && !checksum_holds(block)) place.bad = "its checksum does not hold";
+    if (block.head.events > kMaxChunkEvents || block.head.allocs > block.head.events) place.bad = kTooManyEvents;
+    if (place.bad == nullptr && !checksum_holds(block, identity)) place.bad = "its checksum does not match";
     if (place.bad != nullptr) {
       damaged(block.offset,
               fmt::format("the {} events at byte {} cannot be read: {}", block.head.events, block.offset, place.bad));
     }
     events += block.head.events;
     chunks.push_back(place);
+    return place.bad == nullptr;
   }
 
-  bool checksum_holds(const IndexEntry& block) const {
+  bool checksum_holds(const IndexEntry& block, Identity& identity) const {
     Buffer stored(block.head.stored_bytes);
-    return file.read(block.offset + kBlockHeadBytes, stored) && support::checksum(stored) == block.head.payload_checksum;
+    if (!file.read(block.offset + kBlockHeadBytes, stored)) return false;
+    identity.add_payload(stored);
+    return support::checksum(stored) == block.head.payload_checksum;
   }
 
   void close_damage(const Scan& scan) {
@@ -128,8 +167,8 @@ struct Reader::State {
     chunk.first_alloc = place.block.head.first_alloc;
     if (Status status = decode_chunk(*raw, all, chunk, listed); !status) return chunk_error(index, status.error().message);
     if (!listed.empty() && (place.block.head.flags & kThinned) == 0)
-      return chunk_error(index, "it lists ordinals and is not thinned");
-    if (chunk.tables.alloc.size() != place.block.head.allocs) return chunk_error(index, "it has other events than its head says");
+      return chunk_error(index, "it lists ordinals but is not thinned");
+    if (chunk.tables.alloc.size() != place.block.head.allocs) return chunk_error(index, "its events do not match its header");
     return {};
   }
 };
@@ -139,7 +178,7 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;
 
-Result<Reader> Reader::open(const std::filesystem::path& path) {
+Result<Reader> Reader::open(const std::filesystem::path& path, const support::ChecksumKey* key) {
   auto file = ReadFile::open(path);
   if (!file) return std::unexpected(file.error());
   const auto header = read_header(*file);
@@ -149,21 +188,33 @@ Result<Reader> Reader::open(const std::filesystem::path& path) {
   const auto scan = scan_blocks(state->file);
   if (!scan) return std::unexpected(scan.error());
   for (const Gap& gap : scan->gaps) {
-    state->damaged(gap.offset, fmt::format("the {} bytes at byte {} are no part of a trace", gap.bytes, gap.offset));
+    state->damaged(gap.offset, fmt::format("the {} bytes at byte {} do not belong to a trace", gap.bytes, gap.offset));
     state->lost_names += gap.bytes * kMaxRatio;
   }
+  Identity identity(key);
+  identity.add({header->major, header->minor, header->start_realtime_us, state->file.size(), scan->complete});
   for (const IndexEntry& block : scan->blocks) {
-    if (block.head.type == std::to_underlying(BlockType::dictionary)) state->add_dictionary(block);
-    if (block.head.type == std::to_underlying(BlockType::events)) state->add_chunk(block);
+    bool good = true;
+    if (block.head.type == std::to_underlying(BlockType::dictionary)) good = state->add_dictionary(block, identity);
+    if (block.head.type == std::to_underlying(BlockType::events)) good = state->add_chunk(block, identity);
+    identity.add_head(block, good);
   }
+  state->content = identity.content();
   // An event that names no thread has thread 0, which is therefore always there.
   if (state->all.threads.empty()) state->all.threads.emplace_back();
+  if (header->major == 1 && header->minor < kReportsAreEvents) {
+    count_frames_that_were_cut(state->all);
+    state->old_reports = OldReports(state->all, state->memory);
+  }
   state->close_damage(*scan);
   for (std::size_t i = 0; i < state->chunks.size(); ++i) {
     const BlockHead& head = state->chunks[i].block.head;
     std::vector<std::uint64_t> listed;
     Chunk chunk;
     if ((head.flags & kThinned) != 0) (void)state->decode(i, chunk, listed);
+    if (!state->memory.take(listed.size(), sizeof(listed[0])))
+      return fail(fmt::format("{}: a file of {} bytes cannot hold that many events; it is damaged or forged", path.string(),
+                              state->file.size()));
     state->ordinals.add(head.first_alloc, head.allocs, (head.flags & kThinned) != 0, std::move(listed));
   }
   return Reader(std::move(state));
@@ -176,6 +227,8 @@ std::uint64_t Reader::events() const { return state_->events; }
 std::uint64_t Reader::allocs() const { return state_->ordinals.allocs(); }
 std::size_t Reader::chunks() const { return state_->chunks.size(); }
 const std::filesystem::path& Reader::path() const { return state_->file.path(); }
+const std::optional<support::WideChecksum>& Reader::content() const { return state_->content; }
+std::uint64_t Reader::memory_limit() const { return state_->memory_limit; }
 
 Result<Chunk> Reader::chunk(std::size_t index) const {
   Chunk chunk;
@@ -189,6 +242,7 @@ Status Reader::read(std::size_t index, Chunk& into) const {
   if (Status status = state_->decode(index, into, listed); !status) return status;
   into.first_alloc = state_->ordinals.first(index);
   state_->ordinals.translate(into.tables.free.alloc);
+  state_->old_reports.upgrade(into);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// What was written is what is read.
+// What was written is what is read. Long because each kind of event and report has its row.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -38,7 +38,7 @@ TEST_F(RoundTrip, DictionariesKeepTheirIdsAndAreInterned) {
   const Frame frame{writer.string("train"), writer.string("train.py"), 12, 0, {}};
   const FrameId frame_id = writer.frame(frame);
   const std::vector<FrameId> frames = {frame_id, frame_id};
-  const StackId stack = writer.stack(0xfeedfacefeedfaceu, frames);
+  const StackId stack = writer.stack(0xfeedfacefeedfaceu, frames, 745);
   EXPECT_NE(stack, StackId{});
   const Site site{pool_id, 1000, op, writer.string("output"), 1, writer.string("[10,25]"), stack, 7, {}, 1};
   const SiteId site_id = writer.site(site);
@@ -50,6 +50,11 @@ TEST_F(RoundTrip, DictionariesKeepTheirIdsAndAreInterned) {
   EXPECT_EQ(writer.thread(thread), ThreadId{0});
   const OpSource source{op, writer.string("model.py"), 3, {}, writer.string("dense")};
   writer.op_source(source);
+  const SourceFile file{writer.string("model.py"), SourceState::changed, 1'700'000'000'000'000};
+  writer.source_file(file);
+  const std::vector<SourceLine> lines = {{file.file, 3, writer.string("  x = dense(x)")}, {file.file, 4, {}}};
+  for (const SourceLine& line : lines) writer.source_line(line);
+  writer.source_line(lines[0]);
   ASSERT_TRUE(writer.finish());
 
   const Reader reader = open();
@@ -57,14 +62,80 @@ TEST_F(RoundTrip, DictionariesKeepTheirIdsAndAreInterned) {
   EXPECT_EQ(all.strings.at(std::to_underlying(op)), "model/dense/MatMul");
   EXPECT_EQ(all.pools.at(std::to_underlying(pool_id)), pool);
   EXPECT_EQ(all.frames.at(std::to_underlying(frame_id)), frame);
-  EXPECT_EQ(all.stacks.at(std::to_underlying(stack)), (Stack{0xfeedfacefeedfaceu, frames}));
+  EXPECT_EQ(all.stacks.at(std::to_underlying(stack)), (Stack{0xfeedfacefeedfaceu, frames, 745}));
   EXPECT_EQ(all.sites.at(std::to_underlying(site_id)), site);
   EXPECT_EQ(all.sites.size(), 2u);
   EXPECT_EQ(all.threads, std::vector{thread});
   EXPECT_EQ(all.op_sources, std::vector{source});
+  EXPECT_EQ(all.source_files, std::vector{file});
+  EXPECT_EQ(all.source_lines, lines);
 }
 
-// Every event kind with values at the edges of its types.
+// What differs by one and the same step needs no bytes as a delta, and a table may not have fewer bytes than rows.
+TEST_F(RoundTrip, EvenlySpacedEntriesAreReadable) {
+  constexpr std::uint64_t kEntries = 5000;  // more than one table
+  Writer writer = create();
+  const PoolId pool = writer.pool({writer.string("p"), 0, Level::driver, Memory::device, Framework::cuda});
+  const StringId file = writer.string("train.py");
+  for (std::uint64_t i = 1; i <= kEntries; ++i) {
+    writer.site({.pool = pool, .requested = 256 * i});
+    writer.thread({i, {}});
+    const FrameId frame = writer.frame({{}, file, i, 0, {}});
+    writer.stack(i, std::vector{frame});
+    writer.op_source({{}, file, i, {}, {}});
+    writer.source_line({file, i, {}});
+  }
+  ASSERT_TRUE(writer.finish());
+
+  const Reader reader = open();
+  EXPECT_EQ(reader.damage().message, "");
+  const Dictionaries& all = reader.dictionaries();
+  ASSERT_EQ(all.sites.size(), kEntries);
+  EXPECT_EQ(all.sites.back().requested, 256 * kEntries);
+  ASSERT_EQ(all.threads.size(), kEntries);
+  EXPECT_EQ(all.threads.back().tid, kEntries);
+  EXPECT_EQ(all.frames.size(), kEntries);
+  EXPECT_EQ(all.stacks.size(), kEntries + 1);
+  EXPECT_EQ(all.op_sources.size(), kEntries);
+  ASSERT_EQ(all.source_lines.size(), kEntries);
+  EXPECT_EQ(all.source_lines.back(), (SourceLine{file, kEntries, {}}));
+}
+
+TEST_F(RoundTrip, EveryKindOfReportComesBackInOrder) {
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  Writer writer = create();
+  const auto s = [&](std::string_view text) { return writer.string(text); };
+  const std::vector<Report> reports = {
+      VariableOp{s("op"), OpRole::value, Category::workspace, s("größe")},
+      HeldTensors{s("n"), s("list"), s("o"), s("Größe.py"), 1, 2, kHuge, 4},
+      PersistentTape{s("Größe.py"), kHuge, 3},
+      Retrace{s("f"), s("r"), s("Größe.py"), 1, kHuge},
+      BakedConstant{s("op"), s("f"), s("[2,3]"), s("float32"), s("Größe.py"), 1, kHuge, 3},
+      Float64Variable{s("v"), s("Größe.py"), 1, kHuge},
+      DatasetOnDevice{s("GPU:0"), s("Größe.py"), 1, kHuge},
+      CachedDataset{s("Größe.py"), 1, 2, kHuge},
+      TracedGraph{s("f"), s("Größe.py"), 1, 2, 3, 4, kHuge},
+      DatasetStage{s("op"), s("Größe.py"), 1, 2, 3, kHuge},
+      StageBuffer{s("op"), 1, 2, kHuge},
+      Float64Enters{s("Größe.py"), 1, kHuge},
+      HostLine{s("numpy"), s("Größe.py"), 1, 2, 3, kHuge},
+      PoolLimit{1, kHuge},
+  };
+  ASSERT_EQ(reports.size(), std::variant_size_v<Report>) << "a new kind needs its row here";
+  std::uint64_t seq = 0;
+  for (const Report& report : reports) writer.append({++seq, 10 * seq, {}}, report);
+  ASSERT_TRUE(writer.finish());
+
+  const Reader reader = open();
+  const auto chunk = reader.chunk(0);
+  ASSERT_TRUE(chunk) << chunk.error().message;
+  ASSERT_EQ(chunk->kind.size(), reports.size());
+  for (std::size_t i = 0; i < reports.size(); ++i) EXPECT_EQ(report_at(chunk->tables, chunk->kind[i], 0), reports[i]) << i;
+  EXPECT_EQ(report_at(chunk->tables, EventKind::setting, 0), std::nullopt);
+  EXPECT_EQ(reader.dictionaries().strings.at(std::to_underlying(std::get<PersistentTape>(reports[2]).file)), "Größe.py");
+}
+
+// Every other event kind with values at the edges of its types. Long, because each kind has its line: written, then read.
 TEST_F(RoundTrip, EveryKindOfEventComesBackInOrder) {
   constexpr std::uint64_t kHuge = ~std::uint64_t{0};
   constexpr std::int64_t kLow = std::numeric_limits<std::int64_t>::min();
@@ -133,62 +204,72 @@ TEST_F(RoundTrip, EveryKindOfEventComesBackInOrder) {
   EXPECT_EQ(tables.totals.row(0), totals);
 }
 
-// Random allocations over several chunks, some flushed early, against a plain list of what was written.
-TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
-  struct Event {
-    EventKind kind;
-    At at;
-    Alloc alloc;
-    std::uint64_t freed;
-  };
-  std::mt19937_64 random(7);
-  std::vector<Event> expected;
-  {
-    Writer writer = create();
-    const PoolId pool = writer.pool({writer.string("p"), 0, Level::tensor, Memory::device, Framework::pytorch});
-    std::vector<SiteId> sites;
+struct WrittenEvent {
+  EventKind kind;
+  At at;
+  Alloc alloc;
+  std::uint64_t freed;
+};
+
+// Allocations and frees at random, some of them at addresses that were freed before.
+class RandomEvents {
+ public:
+  explicit RandomEvents(Writer& writer)
+      : writer_(writer), pool_(writer.pool({writer.string("p"), 0, Level::tensor, Memory::device, Framework::pytorch})) {
     for (std::uint64_t i = 0; i < 3000; ++i) {
-      sites.push_back(writer.site({.pool = pool, .requested = random() % 100000, .op = writer.string("op" + std::to_string(i))}));
+      sites_.push_back(
+          writer.site({.pool = pool_, .requested = random_() % 100000, .op = writer.string("op" + std::to_string(i))}));
     }
-    std::vector<ThreadId> threads;
-    for (std::uint64_t i = 0; i < 5; ++i) threads.push_back(writer.thread({i, {}}));
-    struct Block {
-      std::uint64_t address, granted, ordinal;
-    };
-    std::vector<Block> live;
-    std::vector<Block> freed;
-    std::uint64_t address = 1 << 20;
-    for (std::uint64_t i = 0; i < 200000; ++i) {
-      const At at{i * 2, i / 3, threads[random() % threads.size()]};
-      if (live.size() > 100 && random() % 2 == 0) {
-        const std::size_t pick = random() % live.size();
-        EXPECT_EQ(writer.free(at, pool, live[pick].address, 0), live[pick].ordinal);
-        expected.push_back({EventKind::free_, at, {}, live[pick].ordinal});
-        freed.push_back(live[pick]);
-        live[pick] = live.back();
-        live.pop_back();
-      } else {
-        Alloc alloc{sites[random() % sites.size()], address += 256 * (random() % 9 + 1), random() % 8 * 1000, 0};
-        if (freed.size() > 100 && random() % 3 > 0) {  // handed out again: at once, later, and by chance with another size
-          const auto again = freed.end() - 1 - static_cast<std::ptrdiff_t>(random() % 100);
-          alloc.address = again->address;
-          if (random() % 8 > 0) alloc.granted = again->granted;
-          freed.erase(again);
-        }
-        live.push_back({alloc.address, alloc.granted, writer.alloc(at, alloc)});
-        expected.push_back({EventKind::alloc, at, alloc, 0});
-      }
-      if (i % 70001 == 0) {
-        ASSERT_TRUE(writer.flush());
-      }
-    }
-    EXPECT_EQ(writer.events(), expected.size());
-    ASSERT_TRUE(writer.finish());
-    EXPECT_EQ(writer.bytes(), fs::file_size(path_));
+    for (std::uint64_t i = 0; i < 5; ++i) threads_.push_back(writer.thread({i, {}}));
   }
-  const Reader reader = open();
-  EXPECT_EQ(reader.events(), expected.size());
-  EXPECT_GT(reader.chunks(), 3u);
+
+  void write(std::uint64_t number) {
+    const At at{number * 2, number / 3, threads_[random_() % threads_.size()]};
+    if (live_.size() > 100 && random_() % 2 == 0)
+      free(at);
+    else
+      alloc(at);
+  }
+
+  const std::vector<WrittenEvent>& written() const { return written_; }
+
+ private:
+  struct Block {
+    std::uint64_t address, granted, ordinal;
+  };
+
+  void free(const At& at) {
+    const std::size_t pick = random_() % live_.size();
+    EXPECT_EQ(writer_.free(at, pool_, live_[pick].address, 0), live_[pick].ordinal);
+    written_.push_back({EventKind::free_, at, {}, live_[pick].ordinal});
+    freed_.push_back(live_[pick]);
+    live_[pick] = live_.back();
+    live_.pop_back();
+  }
+
+  void alloc(const At& at) {
+    Alloc alloc{sites_[random_() % sites_.size()], address_ += 256 * (random_() % 9 + 1), random_() % 8 * 1000, 0};
+    if (freed_.size() > 100 && random_() % 3 > 0) {  // handed out again: at once, later, and by chance with another size
+      const auto again = freed_.end() - 1 - static_cast<std::ptrdiff_t>(random_() % 100);
+      alloc.address = again->address;
+      if (random_() % 8 > 0) alloc.granted = again->granted;
+      freed_.erase(again);
+    }
+    live_.push_back({alloc.address, alloc.granted, writer_.alloc(at, alloc)});
+    written_.push_back({EventKind::alloc, at, alloc, 0});
+  }
+
+  Writer& writer_;
+  PoolId pool_;
+  std::mt19937_64 random_{7};
+  std::vector<SiteId> sites_;
+  std::vector<ThreadId> threads_;
+  std::vector<Block> live_, freed_;
+  std::uint64_t address_ = 1 << 20;
+  std::vector<WrittenEvent> written_;
+};
+
+void expect_read(const Reader& reader, const std::vector<WrittenEvent>& expected) {
   std::size_t next = 0;
   std::uint64_t allocs = 0;
   Chunk chunk;
@@ -199,7 +280,7 @@ TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
     std::size_t alloc_row = 0;
     std::size_t free_row = 0;
     for (std::size_t i = 0; i < chunk.kind.size(); ++i, ++next) {
-      const Event& event = expected[next];
+      const WrittenEvent& event = expected[next];
       ASSERT_EQ(chunk.kind[i], event.kind);
       ASSERT_EQ(chunk.seq[i], event.at.seq);
       ASSERT_EQ(chunk.time_us[i], event.at.time_us);
@@ -214,6 +295,29 @@ TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
   }
   EXPECT_EQ(next, expected.size());
   EXPECT_EQ(reader.allocs(), allocs);
+}
+
+// Random allocations over several chunks, some flushed early, against a plain list of what was written.
+TEST_F(RoundTrip, ManyChunksEqualAPlainList) {
+  std::vector<WrittenEvent> expected;
+  {
+    Writer writer = create();
+    RandomEvents events(writer);
+    for (std::uint64_t i = 0; i < 200000; ++i) {
+      events.write(i);
+      if (i % 70001 == 0) {
+        ASSERT_TRUE(writer.flush());
+      }
+    }
+    expected = events.written();
+    EXPECT_EQ(writer.events(), expected.size());
+    ASSERT_TRUE(writer.finish());
+    EXPECT_EQ(writer.bytes(), fs::file_size(path_));
+  }
+  const Reader reader = open();
+  EXPECT_EQ(reader.events(), expected.size());
+  EXPECT_GT(reader.chunks(), 3u);
+  expect_read(reader, expected);
 }
 
 // Its free was lost: the block cannot be live any more when its address is handed out again.

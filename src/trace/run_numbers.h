@@ -8,7 +8,7 @@
 
 namespace vramscope::trace {
 
-// Remembers at least the last 64 Ki runs: eager mode makes one for each op, for days. One that comes back later gets a new
+// Remembers at least the last 64 Ki runs: eager mode creates one per op, for days. A run that reappears later gets a new
 // number.
 class RunNumbers {
  public:

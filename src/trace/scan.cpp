@@ -23,17 +23,24 @@ std::optional<BlockHead> head_at(const ReadFile& file, std::uint64_t offset) {
   return take_block_head(bytes);
 }
 
-// A head that is good says how long its block is; the block is whole if the file is that long.
+// A valid head contains the length of its block; the block is complete if the file is long enough.
 bool whole(const ReadFile& file, const IndexEntry& block) {
   return block.offset <= file.size() && file.size() - block.offset >= kBlockHeadBytes + std::uint64_t{block.head.stored_bytes};
 }
 
-// The first good head of a whole block at or after `from`.
+// The first valid head of a complete block at or after `from`.
 std::optional<IndexEntry> search(const ReadFile& file, std::uint64_t from) {
   static constexpr std::array<std::uint8_t, 4> kMagic = {'V', 'B', 'L', 'K'};
   Buffer window(static_cast<std::size_t>(std::min<std::uint64_t>(kWindowBytes, file.size() - std::min(from, file.size()))));
+  // A file of gigabytes may be one hole. No head begins in a hole, whose bytes are 0.
+  ReadFile::Stretch data;
   while (from < file.size() && file.size() - from >= kBlockHeadBytes) {
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file.size() - from));
+    if (from >= data.end) {
+      data = file.next_data(from);
+      from = data.begin;
+      continue;
+    }
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), data.end - from));
     if (!file.read(from, std::span(window).first(bytes))) return std::nullopt;
     const auto end = window.begin() + static_cast<std::ptrdiff_t>(bytes);
     for (auto at = window.begin();; ++at) {
@@ -43,8 +50,7 @@ std::optional<IndexEntry> search(const ReadFile& file, std::uint64_t from) {
       if (const auto head = head_at(file, block.offset); head && whole(file, {block.offset, *head}))
         return IndexEntry{block.offset, *head};
     }
-    if (from + bytes == file.size()) break;
-    from += bytes - (kMagic.size() - 1);
+    from = from + bytes == data.end ? data.end : from + bytes - (kMagic.size() - 1);
   }
   return std::nullopt;
 }
@@ -93,7 +99,7 @@ std::optional<Scan> by_footer(const ReadFile& file) {
     scan.blocks.insert(scan.blocks.end(), blocks->begin(), blocks->end());
     at += kBlockHeadBytes + head->stored_bytes;
   }
-  // Blocks stand one after the other from the header to the footer.
+  // Blocks follow one another from the header to the footer.
   std::uint64_t at = kHeaderBytes;
   for (const IndexEntry& block : scan.blocks) {
     if (block.offset != at || is_footer(block.head)) return std::nullopt;

@@ -1,4 +1,4 @@
-// A trace file of its own for each test.
+// A separate trace file for each test.
 #pragma once
 
 #include <gtest/gtest.h>

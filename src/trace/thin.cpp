@@ -39,7 +39,7 @@ void copy_event(const RecordedChunk& from, std::size_t event, std::size_t row, R
   });
 }
 
-// Finds what can go and what has to be counted instead.
+// Finds what can be omitted and what has to be counted instead.
 class Selection {
  public:
   Selection(const RecordedChunk& in, std::span<const Site> sites, Detail detail)
@@ -58,7 +58,7 @@ class Selection {
   }
 
   bool dropped(std::size_t event) const { return drop_[event]; }
-  // What stands for the detail, by the event that it follows.
+  // What replaces the detail, by the event that it follows.
   const std::vector<std::pair<std::size_t, Omitted>>& omitted() const { return omitted_; }
 
  private:
@@ -154,7 +154,7 @@ class Selection {
     }
   }
 
-  // Marks go in pairs, so that what begins in another chunk also ends.
+  // Marks are removed in pairs, so that what begins in another chunk also ends.
   void mark(std::size_t event, const Mark& row) {
     if (detail_ < Detail::totals && ends_segment(row.kind)) end_segment();
     if (!below_detail(row.kind)) return;

@@ -1,5 +1,5 @@
-// Leaves detail out of a chunk so that nothing that is counted changes: what is live at its borders, how much was allocated, and
-// how high each pool rose in each step.
+// Omits detail from a chunk so that no count changes: what is live at its borders, how much was allocated, and how high each
+// pool rose in each step.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vramscope::trace {
 
-// A chunk whose allocations say which ordinals they had in the recording; frees refer to those.
+// A chunk whose allocations know their ordinals in the recording; frees refer to those.
 struct RecordedChunk {
   Chunk chunk;
   std::vector<std::uint64_t> ordinals;
@@ -32,7 +32,7 @@ class PeakTracker {
   void free(PoolId pool, std::uint64_t bytes);
   // A mark ends a segment; what is live there counts for the next one.
   void boundary(std::size_t event);
-  // The peaks of the chunk that is now complete, by event; of pools that allocated nothing there is nothing to leave out.
+  // The peaks of the chunk that is now complete, by event; pools that allocated nothing have nothing to omit.
   std::vector<Peak> take();
 
  private:
@@ -54,12 +54,12 @@ RecordedChunk with_peaks(const Chunk& chunk, std::span<const Peak> peaks);
 // Adds the events of the next chunk of the recording.
 void join(RecordedChunk& to, const RecordedChunk& next);
 
-// What is left out, each including the one before.
+// What is omitted; each level includes the previous one.
 enum class Detail : std::uint8_t {
   full,
   pairs,   // allocations that were freed in the same chunk
-  steps,   // marks below steps that begin and end in the chunk; all but first, highest and last sample
-  totals,  // marks of steps and batches, and one peak for each pool in place of one for each step
+  steps,   // marks below steps that begin and end in the chunk; all but the first, highest and last sample
+  totals,  // marks of steps and batches, and one peak per pool instead of one per step
 };
 RecordedChunk thin(const RecordedChunk& in, std::span<const Site> sites, Detail detail);
 

@@ -1,4 +1,4 @@
-// The integers of the model as the 64-bit values that columns are made of, and back.
+// The integers of the model as the 64-bit values that columns consist of, and back.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ constexpr T from_value(std::uint64_t value) {
   }
 }
 
-// The largest value that T can hold.
+// The largest value that T can represent.
 template <typename T>
 constexpr std::uint64_t value_limit() {
   if constexpr (std::is_enum_v<T>) {

@@ -73,19 +73,19 @@ TEST_F(WriteFault, WhateverFitsTheFileHoldsWholeBlocksAndFlushTellsTheRest) {
   const std::size_t whole = content_.size();
   for (std::size_t room = 40; room < whole; ++room) {
     room_ = room;
-    std::vector<std::uint64_t> told;
+    std::vector<std::uint64_t> flushed;
     bool finished = false;
     {
       Writer writer = std::move(*create_on_disk());
       for (std::uint64_t i = 0; i < 3; ++i) {
         sample(writer, i);
-        if (writer.flush()) told.push_back(i);
+        if (writer.flush()) flushed.push_back(i);
       }
       finished = writer.finish().has_value();
     }
     EXPECT_FALSE(finished) << room;
     set_bytes(content_);
-    EXPECT_EQ(samples(), told) << room;
+    EXPECT_EQ(samples(), flushed) << room;
   }
 }
 
@@ -161,19 +161,22 @@ TEST_F(WriteFault, LastWordsFitWhereEventsDidNot) {
   const rlimit small{100'000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   const PoolId pool = writer.pool({});
-  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+  for (std::uint64_t i = 1; i <= 60'000; ++i) {
     const SiteId site = writer.site({.pool = pool, .requested = i * i * 7919});
     writer.alloc({i, i, {}}, {site, i << 20, i * 977, 0});
   }
   const Status events = writer.flush();
+  sample(writer, 4);
+  const Status loss = writer.flush();  // what follows is not the first after a loss
   sample(writer, 5);
   const Status end = writer.finish();
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_FALSE(events);
+  EXPECT_TRUE(loss) << loss.error().message;
   EXPECT_TRUE(end) << end.error().message;
-  EXPECT_EQ(writer.dropped(), 20'000u);
-  EXPECT_THAT(samples(), testing::ElementsAre(5));
+  EXPECT_EQ(writer.dropped(), 60'000u);
+  EXPECT_THAT(samples(), testing::ElementsAre(4, 5));
   EXPECT_FALSE(open().damage().truncated);
 }
 

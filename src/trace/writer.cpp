@@ -65,7 +65,7 @@ struct Writer::State {
   };
   tsl::robin_map<LiveKey, Live, LiveHash> live;
 
-  std::filesystem::path path;  // empty for a sink that is no file
+  std::filesystem::path path;  // empty for a sink that is not a file
   std::optional<TraceLimit> limit;
   PeakTracker peaks;
 
@@ -73,18 +73,29 @@ struct Writer::State {
   std::uint64_t lost = 0;     // events that could not be written and of which the file does not know yet
   std::uint64_t dropped = 0;  // all that could not be written
   bool tells_loss = false;    // the chunk begins with a `lost` event of ours
-  Status deferred;            // what went wrong while appending, told by the next flush
+  Status deferred;            // what went wrong while appending, reported by the next flush
   bool finished = false;
 
   template <typename Row>
   void append(const At& at, EventKind kind, auto Tables::* table, const Row& row) {
-    if (lost > 0 && chunk.kind.empty()) {
-      tells_loss = true;
-      push(at, EventKind::lost);
-      chunk.tables.lost.push({LossKind::trace_write, lost});
-    }
+    tell_loss_first(at);
     push(at, kind);
     (chunk.tables.*table).push(row);
+    write_if_full();
+  }
+  void append(const At& at, const Report& report) {
+    tell_loss_first(at);
+    push(at, push_report(chunk.tables, report));
+    write_if_full();
+  }
+
+  void tell_loss_first(const At& at) {
+    if (lost == 0 || !chunk.kind.empty()) return;
+    tells_loss = true;
+    push(at, EventKind::lost);
+    chunk.tables.lost.push({LossKind::trace_write, lost});
+  }
+  void write_if_full() {
     if (chunk.kind.size() < kMaxChunkEvents) return;
     if (Status status = write_out(); !status) deferred = std::move(status);
   }
@@ -113,8 +124,8 @@ struct Writer::State {
     Buffer payload;
     std::vector<IndexEntry> added;
     DictionarySizes now_written = written;
-    // Much of what is new is named by dropped events alone: it must not keep a few last words from a full disk.
-    const bool few = lost > 0 && chunk.tables.alloc.size() == 0 && chunk.tables.oom.size() == 0;
+    // Many of the new names belong to dropped events only: they must not use up the room for the last events on a full disk.
+    const bool few = dropped > 0 && chunk.tables.alloc.size() == 0 && chunk.tables.oom.size() == 0;
     while (encode_additions(names.all(), now_written, payload, few ? Additions::without_sites : Additions::all))
       put(out, {.type = std::to_underlying(BlockType::dictionary)}, payload, added);
     if (!chunk.kind.empty()) {
@@ -140,7 +151,7 @@ struct Writer::State {
     }
     const At at = chunk.kind.empty() ? At{} : At{chunk.seq.back(), chunk.time_us.back(), chunk.thread.back()};
     start_chunk();
-    // Nothing is lost by it, the file only grows; whoever wonders finds the reason in the trace.
+    // Nothing is lost, the file only gets larger; the trace contains the reason.
     if (!problem) {
       push(at, EventKind::setting);
       chunk.tables.setting.push(
@@ -220,9 +231,9 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 Writer::~Writer() {
-  // There is nobody to tell. Whoever wants to know calls flush() or finish().
+  // The error cannot be reported here. Call flush() or finish() to get it.
   if (state_ == nullptr || state_->finished) return;
-  [[maybe_unused]] const Status untold = state_->write_out();
+  [[maybe_unused]] const Status ignored = state_->write_out();
 }
 
 Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOptions& options) {
@@ -230,7 +241,7 @@ Result<Writer> Writer::create(const std::filesystem::path& path, const WriterOpt
   if (!file) return std::unexpected(file.error());
   auto writer = create(std::move(*file), options);
   std::error_code ignored;
-  if (!writer) std::filesystem::remove(path, ignored);  // not even the header fitted: an empty file is no trace
+  if (!writer) std::filesystem::remove(path, ignored);  // not even the header fit: an empty file is not a trace
   if (writer) writer->state_->path = path;
   if (writer && options.limit_bytes > 0) writer->state_->limit.emplace(path, options.limit_bytes, options.zstd_level);
   return writer;
@@ -249,9 +260,13 @@ StringId Writer::string(std::string_view text) { return state_->names.string(tex
 PoolId Writer::pool(const Pool& pool) { return state_->names.pool(pool); }
 SiteId Writer::site(const Site& site) { return state_->names.site(site); }
 FrameId Writer::frame(const Frame& frame) { return state_->names.frame(frame); }
-StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames) { return state_->names.stack(hash, frames); }
+StackId Writer::stack(std::uint64_t hash, std::span<const FrameId> frames, std::uint64_t cut) {
+  return state_->names.stack(hash, frames, cut);
+}
 ThreadId Writer::thread(const Thread& thread) { return state_->names.thread(thread); }
 void Writer::op_source(const OpSource& source) { state_->names.op_source(source); }
+void Writer::source_file(const SourceFile& file) { state_->names.source_file(file); }
+void Writer::source_line(const SourceLine& line) { state_->names.source_line(line); }
 
 std::uint64_t Writer::alloc(const At& at, const Alloc& event) {
   State& state = *state_;
@@ -307,6 +322,7 @@ void Writer::append(const At& at, const Setting& event) {
 void Writer::append(const At& at, const Lost& event) { state_->append(at, EventKind::lost, &Tables::lost, event); }
 void Writer::append(const At& at, const Context& event) { state_->append(at, EventKind::context, &Tables::context, event); }
 void Writer::append(const At& at, const Totals& event) { state_->append(at, EventKind::totals, &Tables::totals, event); }
+void Writer::append(const At& at, const Report& event) { state_->append(at, state_->names.shown(event)); }
 
 Status Writer::flush() {
   Status status = state_->write_out();

@@ -11,7 +11,8 @@
 #include <random>
 
 #include "analyze/api.h"
-#include "analyze/series.h"
+#include "analyze/verdict/leak_origin.h"
+#include "analyze/verdict/series.h"
 #include "training.h"
 
 namespace vramscope {
@@ -71,6 +72,7 @@ class Cases {
   std::mt19937_64 random_;
 };
 
+// Long because one table sums up four kinds of programs.
 TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
   std::uint64_t seed = fresh_seed();
   Cases cases(seed);
@@ -95,11 +97,14 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
     Training t = cases.base(cases.log_uniform(5, i % 50 == 0 ? 5000 : 300));
     switch (cases.random()() % 4) {
       case 0:
-        t.warmup_steps = 1 + static_cast<std::int64_t>(cases.random()() % 5), t.cache_bytes = 64u << 10;
+        t.warmup_steps = 1 + static_cast<std::int64_t>(cases.random()() % 5);
+        t.cache_bytes = 64u << 10;
         break;
       case 1:
-        if (t.steps >= 40)
-          t.saturating_bytes = 1u << 20, t.saturating_steps = static_cast<double>(t.steps) / 40;  // filled well before the end
+        if (t.steps >= 40) {
+          t.saturating_bytes = 1u << 20;  // filled well before the end
+          t.saturating_steps = static_cast<double>(t.steps) / 40;
+        }
         break;
       default:
         break;
@@ -112,16 +117,19 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
     if (cases.random()() % 3 == 0)
       t.leak_from = 2 + static_cast<std::int64_t>(cases.random()() % static_cast<std::uint64_t>(t.steps / 2));
     if (cases.random()() % 4 == 0) t.leak_every = 2 + static_cast<std::int64_t>(cases.random()() % 4);
-    if (cases.random()() % 2 == 0)
-      t.leak_bytes = std::max<std::uint64_t>(t.leak_bytes, 16u << 10), t.leak_spread = 0.25,
+    if (cases.random()() % 2 == 0) {
+      t.leak_bytes = std::max<std::uint64_t>(t.leak_bytes, 16u << 10);
+      t.leak_spread = 0.25;
       t.leak_memory = std::array{0.0, 0.3, 0.6}[cases.random()() % 3];
+    }
     Leaks leaks = cases.verdict(t, truth);
     if (truth.leaks < 4) continue;  // nothing that repeats was seen
     note(truth.leaks >= 12 ? "leak" : "leak, hardly seen", leaks, t);
     if (leaks.verdict != "growing") continue;
     // What wanders may by chance rise throughout a short program: then a second origin is called, and the sum is too high.
     bool alone = leaks.rows.size() == 1 && leaks.rows[0].op == "Identity";
-    called += 1, called_too_much += alone ? 0 : 1;
+    called += 1;
+    called_too_much += alone ? 0 : 1;
     double rate = static_cast<double>(t.leak_bytes) / static_cast<double>(t.leak_every);
     if (alone && t.leak_spread == 0 && t.leak_every == 1) {
       EXPECT_NEAR(leaks.bytes_per_step, rate, rate * 0.01) << "seed " << t.seed;
@@ -160,7 +168,7 @@ TEST(LeakVerdicts, OnFreshlyGeneratedPrograms) {
   EXPECT_GE(table["larger block"]["growing"], 95);
 }
 
-// At exit a program frees everything, its leaks too. Where nothing tells the end of the last step, that is no part of it.
+// At exit a program frees everything, its leaks too. If nothing marks the end of the last step, these frees do not belong to it.
 TEST(LeakVerdicts, WhatIsFreedAtExitDoesNotHideALeak) {
   Cases cases(1);
   tracegen::Truth truth;
@@ -180,7 +188,7 @@ TEST(LeakVerdicts, WhatIsFreedAtExitDoesNotHideALeak) {
   }
 }
 
-// "Kept by the 9 steps looked at, but 8 are needed" would be no reason.
+// "Kept by 9 steps, but 8 are needed" would not be a reason.
 TEST(LeakVerdicts, TooFewGrowthsAreFewerThanNeeded) {
   Cases cases(1);
   tracegen::Truth truth;
@@ -193,7 +201,7 @@ TEST(LeakVerdicts, TooFewGrowthsAreFewerThanNeeded) {
   EXPECT_NE(leaks.why.find("growth was seen in 7 steps and 8 are needed"), std::string::npos) << leaks.why;
 }
 
-// Leaks that vary: in size, with neighbours alike, or by chance. (Where each step leaks the same, the interval has no width.)
+// Leaks that vary: in size, with neighbors alike, or by chance. (Where each step leaks the same, the interval has no width.)
 TEST(LeakVerdicts, IntervalCoversTheTruth) {
   std::uint64_t seed = fresh_seed();
   Cases cases(seed);
@@ -204,7 +212,10 @@ TEST(LeakVerdicts, IntervalCoversTheTruth) {
     t.leak_bytes = static_cast<std::uint64_t>(cases.log_uniform(16e3, 60e3)) / 256 * 256;
     t.leak_spread = 0.25;
     t.leak_memory = std::array{0.0, 0.3, 0.6}[cases.random()() % 3];
-    if (cases.random()() % 4 == 0) t.leak_memory = 0, t.leak_chance = cases.uniform(0.3, 0.9);
+    if (cases.random()() % 4 == 0) {
+      t.leak_memory = 0;
+      t.leak_chance = cases.uniform(0.3, 0.9);
+    }
     Leaks leaks = cases.verdict(t, truth);
     if (leaks.verdict != "growing") continue;
     double rate = static_cast<double>(t.leak_bytes) * t.leak_chance;
@@ -240,6 +251,18 @@ TEST(LeakStatistics, MeanIntervalCoversWhatItSays) {
   std::printf("seed %llu: %.2f %% of %d intervals cover the mean\n", static_cast<unsigned long long>(seed), 100 * share, all);
   EXPECT_GE(share, 0.93);
   EXPECT_LE(share, 0.97);
+}
+
+// Layers that are unfrozen, a larger model in the next cell of a notebook: kept once, not in every step.
+TEST(LeakVerdicts, ARateWhoseIntervalReachesZeroIsNoLeak) {
+  Origin origin;
+  origin.kept.assign(60, 0);
+  origin.level.assign(60, 0);
+  for (std::size_t step = 2; step < 59; step += 4) origin.kept[step] = 256;
+  origin.kept_blocks = 15;
+  EXPECT_EQ(judge(origin, 60).state, OriginVerdict::growing);
+  origin.kept[34] = 200e6;
+  EXPECT_NE(judge(origin, 60).state, OriginVerdict::growing);
 }
 
 TEST(LeakStatistics, ConstantSeriesHasNoWidth) {

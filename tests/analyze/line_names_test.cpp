@@ -1,5 +1,5 @@
 // Lines of source as people read them.
-#include "analyze/line_names.h"
+#include "analyze/attribute/line_names.h"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +50,20 @@ TEST_F(LineNamesTest, TheInnermostLineThatTheUserWrote) {
   EXPECT_EQ(names.of_stack(nobody), "linear.py:7");
   EXPECT_EQ(names.of_stack(0), "");
   EXPECT_EQ(names.of_stack(99), "");
+}
+
+// A framework may be anywhere, and a package of the user's may be where packages are installed.
+TEST_F(LineNamesTest, FoldersDecideWhoseCodeItIs) {
+  const std::size_t outside = stack({"/opt/libs/tensorflow/python/ops/func_graph.py", "/project/train.py"});
+  const std::size_t similar = stack({"/opt/libs/tensorflow_models/model.py", "/project/train.py"});
+  const std::size_t installed =
+      stack({"/venv/site-packages/torch/nn/linear.py", "/venv/site-packages/mine/model.py", "/project/train.py"});
+  EXPECT_EQ(LineNames(words_).of_stack(outside), "func_graph.py:7");
+  EXPECT_EQ(LineNames(words_).of_stack(installed), "train.py:7");
+  const LineNames names(words_, CodeFolders{{"/usr/lib/python3", "/opt/libs/tensorflow"}, "/venv/site-packages/mine"});
+  EXPECT_EQ(names.of_stack(outside), "train.py:7");
+  EXPECT_EQ(names.of_stack(similar), "tensorflow_models/model.py:7");
+  EXPECT_EQ(names.of_stack(installed), "mine/model.py:7");
 }
 
 TEST_F(LineNamesTest, FilesOfOneNameAreToldApart) {

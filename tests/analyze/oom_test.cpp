@@ -27,6 +27,7 @@ struct Program {
   std::uint64_t leak = 0, scratch = 0;
   bool fragmented = false, growth = false, killed = false;
   bool steps = true;     // else the request comes right after the model
+  bool torch = false;    // the program set the limit; the failed request does not name it
   bool unwinds = false;  // an exception frees everything on its way out, as Python does
 };
 
@@ -37,7 +38,12 @@ bool run(const fs::path& path, const Program& p) {
   options.pool.limit = p.limit;
   options.pool.growth = p.growth;
   options.pool.device = p.card - p.others;
+  if (p.torch) {
+    options.framework = trace::Framework::pytorch;
+    options.names_limit = false;
+  }
   Maker maker = Maker::create(path, options).value();
+  if (p.torch) maker.report(trace::PoolLimit{0, p.limit});
   auto sample = [&] { maker.device_sample(0, maker.pool().pool() + p.others, p.card, maker.pool().pool()); };
   std::vector<Handle> all;
   auto get = [&](const char* op, const char* region, std::uint64_t bytes) {
@@ -66,7 +72,10 @@ bool run(const fs::path& path, const Program& p) {
     if (ok && p.leak > 0) ok = get("Identity", "output", p.leak).has_value();
     if (ok && s == 30) {
       std::optional<Handle> w;
-      if (p.scratch > 0) w = get("StatefulPartitionedCall/sequential/conv/Conv2D", "", p.scratch), ok = w.has_value();
+      if (p.scratch > 0) {
+        w = get("StatefulPartitionedCall/sequential/conv/Conv2D", "", p.scratch);
+        ok = w.has_value();
+      }
       if (ok) ok = get("StatefulPartitionedCall/gradient_tape/sequential/dense/MatMul", "output", p.request).has_value();
     }
     if (!ok) break;
@@ -181,7 +190,10 @@ TEST_F(Oom, AdvisedLimitIsTheSmallestThatServes) {
     SCOPED_TRACE(testing::Message() << limit / kMiB << " " << model / kMiB << " " << request / kMiB << " " << growth);
     Program p;
     p.card = 4096 * kMiB;
-    p.limit = limit, p.model = model, p.request = request, p.growth = growth;
+    p.limit = limit;
+    p.model = model;
+    p.request = request;
+    p.growth = growth;
     p.steps = false;
     ASSERT_FALSE(run(path_, p));
     OpenOptions options;
@@ -197,14 +209,17 @@ TEST_F(Oom, AdvisedLimitIsTheSmallestThatServes) {
 }
 
 TEST_F(Oom, PoolLimit) {
-  Program p;
-  p.limit = 24 * kMiB;
-  p.card = 256 * kMiB;
-  OomEvent e = verdict(p);
-  EXPECT_EQ(e.verdict, "pool limit");
-  Program without = p;
-  without.limit = p.card;
-  expect_right(e, "pool limit", without);
+  for (const bool set_by_program : {false, true}) {
+    Program p;
+    p.torch = set_by_program;
+    p.limit = 24 * kMiB;
+    p.card = 256 * kMiB;
+    OomEvent e = verdict(p);
+    EXPECT_EQ(e.verdict, "pool limit") << set_by_program;
+    Program without = p;
+    without.limit = p.card;
+    expect_right(e, "pool limit", without);
+  }
 }
 
 TEST_F(Oom, Leak) {
@@ -270,6 +285,43 @@ TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
   EXPECT_FALSE(cause(e, "spike").holds) << cause(e, "spike").evidence;
   ASSERT_FALSE(e.live_set.empty());
   EXPECT_EQ(e.live_set.front().keys.at(0), "activations");
+}
+
+// The request decides what is said: the model's own activations are no spike, and the advised batch is the largest that gets by.
+TEST_F(Oom, TheRequestSaysWhatItIsForAndWhichBatchFits) {
+  const auto train = [&](std::uint64_t percent) {
+    fs::remove(path_);
+    Maker::Options options;
+    options.pool.limit = options.pool.device = 600 * kMiB;
+    options.pool.growth = false;
+    Maker maker = Maker::create(path_, options).value();
+    const Handle kernel = maker.alloc({"sequential/dense/kernel", "output", 40 * kMiB}).value();
+    maker.tag(kernel, trace::Category::parameter, "kernel", "dense");
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
+    bool served = true;
+    for (const char* op : {"conv2d/Relu", "batch_normalization/moments/SquaredDifference"})
+      served = served &&
+               maker.alloc({fmt::format("StatefulPartitionedCall/sequential/{}", op), "output", percent * 5 * kMiB}).has_value();
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", 1);
+    EXPECT_TRUE(maker.finish());
+    return served;
+  };
+  ASSERT_FALSE(train(100));
+  OpenOptions open;
+  open.keep_index = false;
+  const Ooms ooms = Engine::open(path_, open).value().ooms();
+  const OomEvent& e = ooms.events.at(0);
+  EXPECT_EQ(e.verdict, "too big");
+  EXPECT_EQ(e.layer, "batch_normalization");
+  EXPECT_NE(e.sentence.find("was requested for activations of batch_normalization"), std::string::npos) << e.sentence;
+  const std::string before = "a batch of at most ";
+  const std::size_t at = ooms.advice.find(before);
+  ASSERT_NE(at, std::string::npos) << ooms.advice;
+  const auto percent = static_cast<std::uint64_t>(std::stoul(ooms.advice.substr(at + before.size())));
+  EXPECT_NE(ooms.advice.find("set_global_policy"), std::string::npos) << ooms.advice;
+  EXPECT_NE(ooms.advice.find("recompute the activations of conv2d"), std::string::npos) << ooms.advice;
+  EXPECT_TRUE(train(percent)) << ooms.advice;
+  EXPECT_FALSE(train(percent + 2)) << ooms.advice;
 }
 
 TEST_F(Oom, OtherProcess) {

@@ -1,5 +1,5 @@
-// What an op's name tells, on names that TensorFlow 2.16 to 2.21 gave.
-#include "analyze/op_names.h"
+// What an op's name reveals, on names that TensorFlow 2.16 to 2.21 gave.
+#include "analyze/attribute/op_names.h"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +18,47 @@ TEST(OpNames, TheLayerIsTheScopeInsideTheModel) {
 
 TEST(OpNames, AFoldedConstantBelongsToNoLayer) {
   EXPECT_EQ(layer_of("ConstantFolding/StatefulPartitionedCall/gradient_tape/sequential_1/conv2d_1_2/ShapeN-matshapes-1"), "");
+}
+
+// Grappler's own optimizers train nothing.
+TEST(OpNames, AnOptimizerOfGraphsIsNoOptimizer) {
+  for (const char* op :
+       {"ArithmeticOptimizer/ReorderCastLikeAndValuePreserving_float_Cast",
+        "StatefulPartitionedCall/ArithmeticOptimizer/AddOpsRewrite_add",
+        "StatefulPartitionedCall/model/dense/MatMul-0-TransposeNHWCToNCHW-LayoutOptimizer", "LoopOptimizer/removed_stack_push"})
+    EXPECT_NE(meaning_of(op, "output", trace::Framework::tensorflow).stage, Stage::optimizer) << op;
+  EXPECT_EQ(layer_of("StatefulPartitionedCall/ArithmeticOptimizer/AddOpsRewrite_add"), "");
+  EXPECT_EQ(meaning_of("StatefulPartitionedCall/adam/Mul", "output", trace::Framework::tensorflow).stage, Stage::optimizer);
+  EXPECT_EQ(meaning_of("my_optimizer/Mul", "output", trace::Framework::tensorflow).stage, Stage::optimizer);
+}
+
+TEST(OpNames, WhatABackwardOpMakesIsNotYetTheGradientOfAVariable) {
+  EXPECT_EQ(meaning_of("gradient_tape/model/dense/MatMul/MatMul", "output", trace::Framework::tensorflow).category,
+            trace::Category::activation_gradient);
+  EXPECT_EQ(meaning_of("gradient_tape/model/conv/Conv2D/Conv2DBackpropFilter", "", trace::Framework::tensorflow).category,
+            trace::Category::workspace);
+}
+
+// As seen on a GPU, where the outputs of element-wise kernels have no region.
+TEST(OpNames, WithoutARegionOnlyLibrariesHaveAWorkspace) {
+  const auto category = [](std::string_view op) { return meaning_of(op, "", trace::Framework::tensorflow).category; };
+  for (const char* op : {"Relu", "SquaredDifference", "Mul", "AddV2"}) EXPECT_NE(category(op), trace::Category::workspace) << op;
+  for (const char* op : {"Conv2D", "Conv2DBackpropFilter", "MatMul", "FusedBatchNormV3", "ScratchBuffer", "model/conv/Conv2D"})
+    EXPECT_EQ(category(op), trace::Category::workspace) << op;
+}
+
+TEST(OpNames, AGradientInAnotherOrderOfDimensionsIsAGradient) {
+  const auto category = [](std::string_view op) { return meaning_of(op, "output", trace::Framework::tensorflow).category; };
+  EXPECT_EQ(category("StatefulPartitionedCall/AddN_8-2-TransposeNHWCToNCHW-LayoutOptimizer"),
+            trace::Category::activation_gradient);
+  EXPECT_EQ(category("StatefulPartitionedCall/model/conv/Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer"),
+            trace::Category::temporary);
+}
+
+// TensorFlow computes it once, without a region, and keeps it in the graph.
+TEST(OpNames, WhatIsFoldedIsAConstant) {
+  for (const char* op : {"_0__cf__0", "range/_0__cf__0", "StatefulPartitionedCall/gradient_tape/mul/_3__cf__3"})
+    EXPECT_EQ(meaning_of(op, "", trace::Framework::tensorflow).category, trace::Category::constant) << op;
 }
 
 TEST(OpNames, AScopeThatTensorFlowMadeIsNoLayer) {

@@ -61,7 +61,16 @@ class Terminal:
             self._stream.feed(part)
         return True
 
-    def until(self, holds, seconds=30):
+    def be_quiet(self, seconds=600):
+        """Returns when nothing has come for a second."""
+        end = time.monotonic() + seconds
+        sent = None
+        while sent != self.received:
+            assert time.monotonic() < end, "never stands still:\n" + self.text()
+            sent = self.received
+            self.settle(1)
+
+    def until(self, holds, seconds=600):
         end = time.monotonic() + seconds
         while not self._holds(holds):
             assert time.monotonic() < end and self.settle(0.2), "never seen on this screen:\n" + self.text()
@@ -82,7 +91,7 @@ class Terminal:
     def shows(self, text):
         return text in self.text()
 
-    def exit_code(self, seconds=20):
+    def exit_code(self, seconds=600):
         end = time.monotonic() + seconds
         while self.settle(0.2) and time.monotonic() < end:
             pass

@@ -9,14 +9,6 @@ import pytest
 CONTEXT = 518 << 20
 
 
-@pytest.fixture(scope="session")
-def fakegpu(build):
-    folder = build / "tests/fakegpu"
-    if not (folder / "libcuda.so.1").exists():
-        pytest.skip("the fake driver is not built")
-    return folder
-
-
 @pytest.fixture
 def record(vramscope, fakegpu, run, tmp_path):
     """record(way, scenario, ...) -> (what the program says it did, the summary)"""
@@ -27,6 +19,33 @@ def record(vramscope, fakegpu, run, tmp_path):
         done = run([vramscope, "run", "--quiet", "-o", out, *options, "--", fakegpu / program, *arguments], env=env)
         summary = run([vramscope, "summary", "--json", out])
         return json.loads(done.stdout), json.loads(summary.stdout)
+
+    return call
+
+
+def device_samples(vramscope, folder):
+    """How many samples of a device the trace holds so far."""
+    done = subprocess.run([vramscope, "summary", "--json", folder], capture_output=True, text=True, timeout=600)
+    return sum(device["samples"] for device in json.loads(done.stdout).get("device", [])) if done.returncode == 0 else 0
+
+
+@pytest.fixture
+def record_holding(vramscope, run, wait_until, tmp_path):
+    """record_holding([command...], env) -> the summary. The command says "holding" and waits for the end of its input, which comes once
+    the device was sampled at least twice after that."""
+
+    def call(command, env, prefix=()):
+        out = tmp_path / "out"
+        words = [*prefix, vramscope, "run", "--quiet", "-o", out, "--", *command]
+        process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        try:
+            assert process.stdout.readline() == b"holding\n"
+            before = device_samples(vramscope, out)
+            wait_until(lambda: device_samples(vramscope, out) >= before + 2, "the device is sampled")
+        finally:
+            process.communicate(b"", timeout=600)
+        assert process.returncode == 0
+        return json.loads(run([vramscope, "summary", "--json", out]).stdout)
 
     return call
 
@@ -78,73 +97,71 @@ def test_a_program_that_allocates_nothing_leaves_no_trace(vramscope, fakegpu, ru
     assert not list(tmp_path.glob("out/*.vram"))
 
 
-def test_the_card_says_what_this_process_and_others_use(vramscope, fakegpu, run, tmp_path):
+def test_the_card_says_what_this_process_and_others_use(fakegpu, record_holding, tmp_path):
     """Another process holds 300 MiB, ours 64 MiB: each with a context, all of it on the card."""
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
     other = subprocess.Popen([fakegpu / "cuda_program", "dlsym", "hold", "300"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     try:
         assert other.stdout.readline() == b"holding\n"
-        ours = ["sh", "-c", f"sleep 1.5 | {fakegpu}/cuda_program dlsym hold 64"]
-        run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", *ours], env=env)
+        [device] = record_holding([fakegpu / "cuda_program", "dlsym", "hold", "64"], env)["device"]
     finally:
         other.communicate(b"")
-    summary = json.loads(run([vramscope, "summary", "--json", tmp_path / "out"]).stdout)
-    [device] = summary["device"]
     assert device["samples"] >= 2
     assert device["peak_process_bytes"] == CONTEXT + (64 << 20)
     assert device["peak_used_bytes"] >= 2 * CONTEXT + (364 << 20)
 
 
 @pytest.fixture(scope="module")
-def in_container(vramscope):
-    """in_container(...) runs a command as the first process of a PID namespace of its own."""
+def container():
+    """Words before a command that make it the first process of a PID namespace of its own."""
     for prefix in (["unshare", "--pid", "--fork", "--mount-proc"], ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]):
         if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
-            break
-    else:
-        pytest.skip("no PID namespaces here: neither root nor unprivileged user namespaces")
-
-    def call(command, **options):
-        return subprocess.run([*prefix, *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **options)
-
-    return call
+            return prefix
+    pytest.skip("no PID namespaces here: neither root nor unprivileged user namespaces")
 
 
-def container_summary(vramscope, fakegpu, run, tmp_path, in_container, script):
+def container_environment(fakegpu, tmp_path):
     """In a container NVML speaks of other process ids than we know."""
-    env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_NVML_PID_OFFSET": "70000"}
-    done = in_container([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", "sh", "-c", script], env=env)
-    assert done.returncode == 0, done.stderr
-    return json.loads(run([vramscope, "summary", "--json", tmp_path / "out"]).stdout)
+    return {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_NVML_PID_OFFSET": "70000"}
 
 
-def test_in_a_container_the_only_new_process_is_ours(vramscope, fakegpu, run, tmp_path, in_container):
-    script = f"sleep 1 | {fakegpu}/cuda_program dlsym hold 64"
-    [device] = container_summary(vramscope, fakegpu, run, tmp_path, in_container, script)["device"]
+def test_in_a_container_the_only_new_process_is_ours(fakegpu, record_holding, tmp_path, container):
+    program = [fakegpu / "cuda_program", "dlsym", "hold", "64"]
+    [device] = record_holding(program, container_environment(fakegpu, tmp_path), container)["device"]
     assert device["peak_process_bytes"] == CONTEXT + (64 << 20)
 
 
-def test_in_a_container_two_processes_cannot_be_told_apart(vramscope, fakegpu, run, tmp_path, in_container):
+def test_in_a_container_two_processes_cannot_be_told_apart(fakegpu, record_holding, tmp_path, container):
+    """The other one is on the device from before our first context until after our end."""
     script = f"""
-        mkfifo {tmp_path}/told
-        (sleep 4 | LD_PRELOAD= {fakegpu}/cuda_program dlsym hold 300 > {tmp_path}/told) &
-        read holding < {tmp_path}/told
-        sleep 1 | {fakegpu}/cuda_program dlsym hold 64
+        mkfifo {tmp_path}/output {tmp_path}/input
+        LD_PRELOAD= {fakegpu}/cuda_program dlsym hold 300 < {tmp_path}/input > {tmp_path}/output &
+        exec 3> {tmp_path}/input
+        read holding < {tmp_path}/output
+        {fakegpu}/cuda_program dlsym hold 64 || exit
+        exec 3>&-
+        wait
     """
-    [device] = container_summary(vramscope, fakegpu, run, tmp_path, in_container, script)["device"]
-    assert device["samples"] >= 1 and device["peak_process_bytes"] is None
+    [device] = record_holding(["sh", "-c", script], container_environment(fakegpu, tmp_path), container)["device"]
+    assert device["samples"] >= 2 and device["peak_process_bytes"] is None
 
 
-def test_as_the_first_process_of_a_container(vramscope, tmp_path, in_container):
+def test_as_the_first_process_of_a_container(vramscope, tmp_path, container):
     def code(script):
-        return in_container([vramscope, "run", "-q", "-o", tmp_path / "out", "--", "sh", "-c", script])
+        return subprocess.run([*container, vramscope, "run", "-q", "-o", tmp_path / "out", "--", "sh", "-c", script],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
 
     assert code("exit 5").returncode == 5
     assert code("kill -TERM $$").returncode == 128 + 15, "the first process of a namespace cannot die of a signal"
     # Orphans come to the first process; as zombies they would stay for ever.
-    done = code("(sleep 0.2 & sleep 0.2 &); sleep 1; cat /proc/[0-9]*/stat")
+    orphans = tmp_path / "orphans"
+    orphan = f"sh -c 'echo $$ >> {orphans}' &"
+    done = code(f"""
+        ({orphan} {orphan})
+        until [ $(wc -l < {orphans}) = 2 ]; do sleep 0.02; done 2>/dev/null
+        for pid in $(cat {orphans}); do while [ -e /proc/$pid ]; do sleep 0.02; done; done
+    """)
     assert done.returncode == 0
-    assert not [line for line in done.stdout.splitlines() if line.rsplit(")", 1)[1].split()[0] == "Z"]
 
 
 ALLOCATE_THEN_EXECUTE = """
@@ -161,9 +178,10 @@ os.execv("/bin/sh", ["sh", "-c", sys.argv[1]])
 def test_a_program_executed_later_is_recorded_too(vramscope, fakegpu, run, tmp_path):
     """The first one's spool is gone by the time that the second one, with the same number, makes its own under the same name."""
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
-    later = f"sleep 1.5; exec {fakegpu}/cuda_program dlsym linear"
-    run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", sys.executable, "-c", ALLOCATE_THEN_EXECUTE, later], env=env)
-    both = [json.loads(run([vramscope, "summary", "--json", trace]).stdout) for trace in (tmp_path / "out").glob("*.vram")]
+    out = tmp_path / "out"
+    later = f"until grep complete {out}/*.manifest.json; do sleep 0.02; done > /dev/null; exec {fakegpu}/cuda_program dlsym linear"
+    run([vramscope, "run", "--quiet", "-o", out, "--", sys.executable, "-c", ALLOCATE_THEN_EXECUTE, later], env=env)
+    both = [json.loads(run([vramscope, "summary", "--json", trace]).stdout) for trace in out.glob("*.vram")]
     assert len(both) == 2 and len({each["process"]["pid"] for each in both}) == 1
     assert sorted(each["driver"]["peak_bytes"] == 11 << 20 for each in both) == [False, True]
 
@@ -172,17 +190,24 @@ def test_a_limit_on_file_sizes_harms_nobody(vramscope, fakegpu, tmp_path):
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu)}
     for blocks in ("20", "0"):
         done = subprocess.run(["sh", "-c", f'ulimit -f {blocks}; exec "$0" run -o "$1" -- "$2" dlsym linear', vramscope, tmp_path / blocks,
-                               fakegpu / "cuda_program"], env=env, capture_output=True, text=True, timeout=60)
+                               fakegpu / "cuda_program"], env=env, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0 and json.loads(done.stdout), done.stderr
         assert "vramscope: " in done.stderr
 
 
-def test_the_ledger_closes_to_the_byte(vramscope, fakegpu, run, tmp_path):
+def test_the_ledger_closes_to_the_byte(vramscope, fakegpu, run, record_holding, tmp_path):
     """Linear memory large and small, pools, physical memory, managed and pinned memory, graphs: what the card says of the process is the
     driver level, its rounding and the context."""
     env = {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state")}
-    program = ["sh", "-c", f"sleep 1.5 | {fakegpu}/cuda_program proc mixture"]
-    run([vramscope, "run", "--quiet", "-o", tmp_path / "out", "--", *program], env=env)
+    record_holding([fakegpu / "cuda_program", "proc", "mixture"], env)
     ledger = json.loads(run([vramscope, "ledger", "--json", "--at", "end", tmp_path / "out"]).stdout)
     [process] = [line for line in ledger["lines"] if line["name"] == "this process"]
     assert process["residual"] == 0, json.dumps(ledger, indent=1)
+    # And before it: the same sample, without what the driver allocated in between.
+    context = next(part["value"] for part in process["parts"] if part["name"] == "context")
+    for moment in range(1, ledger["at"], max(1, ledger["at"] // 30)):
+        then = json.loads(run([vramscope, "ledger", "--json", "--at", f"moment:{moment}", tmp_path / "out"]).stdout)
+        [before] = [line for line in then["lines"] if line["name"] == "this process"]
+        known = {part["name"] for part in before["parts"]}
+        # The context is written to the trace when its size is known, a moment after it exists.
+        assert before["residual"] == (0 if "context" in known else context), (moment, before)

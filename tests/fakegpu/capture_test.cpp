@@ -103,6 +103,39 @@ TEST(CudaCapture, PhysicalMemoryLivesUntilHandleAndMappingsAreGone) {
   EXPECT_EQ(std::ranges::count_if(allocs, [](const Event& e) { return (e.head.flags & spool::kFlagImported) != 0; }), 1);
 }
 
+TEST_P(EveryWay, AMulticastObjectIsNotCounted) {
+  const Recording recording = run(GetParam(), {"multicast"});
+  expect_equal(recording, "physical", "CUDA:0 physical (VMM)");
+  expect_equal(recording, "reserved", "CUDA reserved addresses");
+  const Truth truth = truth_of(recording.output, "multicast");
+  EXPECT_EQ(truth.frees, 1u);
+  const PoolTotals* pool = recording.pool("CUDA imported");
+  ASSERT_NE(pool, nullptr);
+  EXPECT_EQ(pool->allocs, 0u);
+  EXPECT_EQ(pool->live, 0u);
+  const auto allocs = recording.of_kind(RecordKind::alloc);
+  const auto object = std::ranges::find_if(allocs, [](const Event& e) { return (e.head.flags & spool::kFlagImported) != 0; });
+  ASSERT_NE(object, allocs.end());
+  EXPECT_EQ(object->bytes, truth.peak);
+  EXPECT_EQ(object->owner, program_of(GetParam()));
+  const auto frees = recording.of_kind(RecordKind::free);
+  EXPECT_EQ(std::ranges::count(frees, object->address, &Event::address), 1);
+}
+
+// Neither without the function nor with an error. No memory of the device was asked for: its out-of-memory error is not one of
+// these.
+TEST(CudaCapture, AMulticastObjectThatIsRefusedIsNotRecorded) {
+  for (const Environment& environment :
+       {Environment{{"FAKEGPU_FAIL", "cuMulticastCreate:1:2"}}, Environment{{"FAKEGPU_FAIL", "cuMulticastCreate:1:801"}},
+        Environment{{"FAKEGPU_DRIVER", "12000"}}}) {
+    const Recording recording = run("proc", {"multicast"}, environment);
+    EXPECT_EQ(truth_of(recording.output, "multicast").refused, 1u);
+    expect_equal(recording, "physical", "CUDA:0 physical (VMM)");
+    EXPECT_EQ(recording.of_kind(RecordKind::alloc).size(), 1u);
+    EXPECT_TRUE(recording.of_kind(RecordKind::oom).empty());
+  }
+}
+
 TEST(CudaCapture, PinnedMemory) {
   const Recording recording = run("dlsym", {"pinned"});
   expect_equal(recording, "pinned", "CUDA pinned");
@@ -189,7 +222,10 @@ TEST(CudaCapture, AReusedAddressIsNeverAliveTwice) {
   std::set<std::uint32_t> threads;
   std::set<std::uint64_t> addresses;
   const auto allocs = recording.of_kind(RecordKind::alloc);
-  for (const Event& event : allocs) threads.insert(event.thread), addresses.insert(event.address);
+  for (const Event& event : allocs) {
+    threads.insert(event.thread);
+    addresses.insert(event.address);
+  }
   EXPECT_EQ(threads.size(), 8u);
   EXPECT_LT(addresses.size() * 100, allocs.size()) << "the test did not provoke reuse";
 }

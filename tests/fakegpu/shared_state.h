@@ -1,4 +1,5 @@
-// What the fake driver tells the fake management library: bytes in use per process and device, in a file that all processes map.
+// What the fake driver reports to the fake management library: bytes in use per process and device, in a file that all processes
+// map.
 //
 // FAKEGPU_STATE names the file; without it the figures stay in the process. Entries of processes that are gone do not count.
 #pragma once

@@ -69,6 +69,16 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void*
   return kSuccess;
 }
 
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle* out, const CUmulticastObjectProp* prop) {
+  FAKE_CALL(cuMulticastCreate);
+  if (out == nullptr || prop == nullptr || prop->devices == 0 || prop->bytes == 0 || prop->bytes % kSlabBytes != 0)
+    return kInvalidValue;
+  std::scoped_lock guard(driver().lock);
+  *out = driver().next_handle += 16;
+  driver().physical[*out] = {.device = -1, .bytes = 0};
+  return kSuccess;
+}
+
 CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long) {
   FAKE_CALL(cuMemMap);

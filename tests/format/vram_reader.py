@@ -192,7 +192,7 @@ class Trace:
         self.schema = schema
         self.dictionaries = {d["name"]: [] for d in schema["dictionaries"]}
         self.dictionaries["string"].append(b"")
-        self.dictionaries["stack"].append({"hash": 0, "frames": []})
+        self.dictionaries["stack"].append({"hash": 0, "frames": [], "cut": 0})
         self.events = []
         self.complete = data[-8:] == b"VRAMEND\n"
         self.births = {}  # ordinal in the recording: position among the alloc events of the file

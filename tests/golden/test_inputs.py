@@ -32,12 +32,13 @@ def folder(generated, tmp_path):
     return tmp_path
 
 
-def run(folder, *words, timeout=120):
-    return subprocess.run([BUILD / "vramscope", *words], cwd=folder, capture_output=True, text=True, timeout=timeout)
+def run(folder, *words, timeout=600, **environment):
+    environment = {**os.environ, **{key: str(value) for key, value in environment.items()}}
+    return subprocess.run([BUILD / "vramscope", *words], cwd=folder, capture_output=True, text=True, timeout=timeout, env=environment)
 
 
 def refused(done, *parts):
-    """One line, exit code 2, nothing that could be taken for an answer."""
+    """One line, exit code 2, nothing that could be mistaken for an answer."""
     assert done.returncode == 2, done
     assert done.stdout == "" and done.stderr.count("\n") == 1, done
     for part in parts:
@@ -90,7 +91,10 @@ def test_check_keeps_its_budget_and_its_baseline(folder, output):
     ("clean", 'fragmentation = "-1%"', [], "fragmentation"),
     ("clean", '[layer]\ndense_1 = "much"', [], "dense_1"),
     ("clean", '[baseline]\npeak = "nan%"', ["--baseline", "clean.vram"], "peak"),
-    ("clean", 'peak = "1GiB"\npeak = "2GiB"', [], "line 1"),
+    ("clean", 'peak = "1GiB"\npeak = "2GiB"', [], "line 2: peak"),
+    ("clean", "peak: 8MiB", [], 'line 1: this is YAML, and budgets are TOML: write peak = "8MiB"'),
+    ("clean", "peak = 8MiB", [], 'as in peak = "8MiB"'),
+    ("clean", 'peak = "\x1b[31m8MiB"', [], "line 1: peak"),
 ])
 def test_check_refuses_what_it_cannot_check(folder, trace, budget, more, part):
     (folder / "limits.toml").write_text(budget + "\n")
@@ -98,7 +102,7 @@ def test_check_refuses_what_it_cannot_check(folder, trace, budget, more, part):
 
 
 def test_a_budget_is_no_folder(folder):
-    refused(run(folder, "check", "clean.vram", "--budget", str(folder)), "is a folder, not a budget file")
+    refused(run(folder, "check", "clean.vram", "--budget", str(folder)), "is a folder; name a budget file")
 
 
 def test_units_mean_what_they_say(folder):
@@ -137,7 +141,7 @@ def test_report_says_what_it_cannot_read(bad):
 
 @pytest.mark.parametrize("file", ["/etc/passwd", "/dev/null", "nothing.vram", "random.vram"])
 def test_serve_refuses_what_is_no_trace(bad, file):
-    refused(run(bad, "serve", file, timeout=30), file)
+    refused(run(bad, "serve", file, timeout=600), file)
 
 
 @pytest.mark.parametrize("what", ["cut.vram", "."])
@@ -147,7 +151,7 @@ def test_serve_shows_damaged_traces_and_mixed_folders(bad, what):
         assert server.stdout.readline().startswith("http://")
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=600)
 
 
 def test_one_bad_file_does_not_hide_the_others(bad):
@@ -169,21 +173,53 @@ def test_one_bad_file_does_not_hide_the_others(bad):
 
 def test_no_verb_passes_control_characters_on(folder):
     (folder / "limits.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\x07\x1b[31m\x1b]0;title\x073" = "1KiB"\n"lost\x1b[2J" = "1KiB"\n')
+    (folder / "escaped.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\\u0007\\u001b[31m\\u001b]0;title\\u00073" = "1KiB"\n"lost\\u001b[2J" = "1KiB"\n')
     commands = [[verb, "hostile.vram", "-n", "0"] for verb in ("ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom", "xla")]
     commands += [["peak", "hostile.vram", "--by", by, "-n", "0"] for by in ("layer", "op", "line", "name", "pool", "phase")]
     commands += [["summary", "hostile.vram"], ["diff", "hostile.vram", "clean.vram", "-n", "0"], ["dump", "hostile.vram"],
-                 ["check", "hostile.vram", "--budget", "limits.toml", "--github"], ["peak", "hostile.vram", "--where", "layer:\x1b[2J"]]
+                 ["check", "hostile.vram", "--budget", "limits.toml", "--github"],
+                 ["check", "hostile.vram", "--budget", "escaped.toml", "--github"], ["peak", "hostile.vram", "--where", "layer:\x1b[2J"]]
     for words in commands:
-        done = subprocess.run([BUILD / "vramscope", *words], cwd=folder, capture_output=True, timeout=60)
+        done = subprocess.run([BUILD / "vramscope", *words], cwd=folder, capture_output=True, timeout=600)
         for text in (done.stdout, done.stderr):
             shown = text.decode()  # and it is UTF-8
             unwanted = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
             assert not re.search(f"[{unwanted}]", shown), (words, ascii(shown))
             if words[0] != "dump":
                 assert max(map(len, shown.splitlines()), default=0) < 1000, words
-    (folder / "limits.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\x07\x1b[31m\x1b]0;title\x073" = "1KiB"\n')
+    (folder / "limits.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\\u0007\\u001b[31m\\u001b]0;title\\u00073" = "1KiB"\n')
     done = run(folder, "check", "hostile.vram", "--budget", "limits.toml", "--github")
     assert done.returncode == 1 and "\x1b" not in done.stdout and "\\x1b[31m" in done.stdout, done
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_no_line_is_a_command_to_a_ci_system(folder, more):
+    """GitHub's runner skips spaces before "::" and looks for "##[" anywhere in a line, Azure for "##vso["."""
+    (folder / "limits.toml").write_text('peak = "1KiB"\n[layer]\n"::error file=train.py::bought9" = "1KiB"\n')
+    commands = [[verb, "hostile.vram", "-n", "0"] for verb in ("ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom")]
+    commands += [["peak", "hostile.vram", "--by", by, "-n", "0"] for by in ("layer", "op", "line", "name", "pool", "phase")]
+    commands += [["summary", "hostile.vram"], ["diff", "hostile.vram", "clean.vram", "-n", "0"], ["dump", "hostile.vram"],
+                 ["check", "hostile.vram", "--budget", "limits.toml"]]
+    seen = 0
+    for words in commands:
+        done = run(folder, *words, *(["--jsonl"] if more and words[0] == "dump" else more))
+        for line in (done.stdout + done.stderr).splitlines():
+            assert not line.lstrip().startswith("::") and "##" not in line, (words, line)
+            seen += "bought" in line
+    assert seen > 10
+    if more:
+        names = json.dumps(json.loads(run(folder, "layers", "hostile.vram", "-n", "0", "--json").stdout))
+        assert "a###[error]bought ##vso[" in names
+
+
+def test_a_report_of_names_of_many_kilobytes_stays_small(tmp_path):
+    """They pack to nothing, but every answer contains them: the page unpacks what the file holds into the browser's memory."""
+    subprocess.run([BUILD / "tracegen", "longnames", "long.vram"], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL, timeout=120)
+    done = run(tmp_path, "report", "long.vram", "-o", "long.html", timeout=60)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "long.html").read_text()
+    payload = re.search(r'<script id="payload" type="text/plain">([^<]+)<', page).group(1)
+    assert len(page) < 8 << 20 and 1 << 20 < len(gzip.decompress(base64.b64decode(payload))) < 128 << 20
 
 
 # --- instants, filters and numbers out of range ---------------------------------------------------------------------------------------------
@@ -216,19 +252,135 @@ def test_numbers_out_of_range(folder, words):
     refused(run(folder, "peak", "clean.vram", *words))
 
 
-def test_a_pipe_in_place_of_the_index_is_passed_by(folder):
-    os.mkfifo(folder / "clean.vram.index")
-    assert run(folder, "summary", "clean.vram", timeout=30).returncode == 0
+# --- nothing is written beside a trace, and the cache is the user's own ------------------------------------------------------------------
+
+def test_a_trace_is_opened_without_writing_beside_it(folder):
+    """Links that somebody put there lead nowhere: the process id in a name can be guessed, so all of them are tried."""
+    trap = folder / "trap"
+    trap.mkdir()
+    mine = folder / "mine"
+    mine.write_text("precious")
+    tracegen("large", trap / "large.vram", "events=3000000")
+    before = sorted(os.listdir(trap))
+    for name in ("large.vram.index", *(f"large.vram.index.{pid}.tmp" for pid in range(os.getpid(), os.getpid() + 400))):
+        (trap / name).symlink_to(mine)
+    cache = folder / "cache"
+    cache.mkdir(mode=0o700)
+    for verb in ("summary", "peak"):
+        assert run(folder, verb, "trap/large.vram", XDG_CACHE_HOME=cache).returncode == 0
+    assert mine.read_text() == "precious"
+    assert sorted(name for name in os.listdir(trap) if not (trap / name).is_symlink()) == before
+    ours = cache / "vramscope"
+    assert ours.stat().st_mode & 0o777 == 0o700
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in ours.iterdir())
+    indexes = list(ours.glob("*.index"))
+    assert len(indexes) <= 1  # none on a machine that opens it at once
+    assert all(index.stat().st_size <= 5 * (trap / "large.vram").stat().st_size for index in indexes)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_root_leaves_nothing_in_the_home_of_somebody_else(folder):
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    tracegen("large", folder / "large.vram", "events=1500000")
+    assert run(folder, "peak", "large.vram", HOME=home, XDG_CACHE_HOME="").returncode == 0
+    assert list(home.iterdir()) == []
+
+
+# --- what a file claims to hold is not believed ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("verb", ["summary", "peak", "ledger", "leaks", "fragmentation", "oom", "report"])
+@pytest.mark.parametrize("case", ["manyallocs", "manyfrees", "manymarks", "manysettings", "manyooms", "manysamples", "manyheads"])
+def test_a_small_file_cannot_take_the_machines_memory(folder, case, verb, run_measured):
+    tracegen(case, folder / "forged.vram")
+    size = (folder / "forged.vram").stat().st_size
+    assert size < 25_000
+    memory, code, out, err = run_measured([BUILD / "vramscope", verb, "forged.vram"], cwd=folder)
+    assert memory <= (512 << 20) + 256 * size, (memory, err)
+    assert code in (0, 2), (code, err)
+    if code == 2 and out == "":
+        assert err.startswith("vramscope: ") and err.count("\n") == 1, err
 
 
 def test_latest_stays_on_the_last_run_with_a_trace(folder):
     runs = folder / "vramscope-runs"
     assert run(folder, "run", "-q", "--", "true").returncode == 0
     assert not os.path.lexists(runs / "latest")
-    (runs / "before").mkdir()
-    (runs / "latest").symlink_to("before")
+    (runs / "2026-01-02T03-04-05-before").mkdir()
+    (runs / "latest").symlink_to("2026-01-02T03-04-05-before")
     assert run(folder, "run", "-q", "--", "true").returncode == 0
-    assert os.readlink(runs / "latest") == "before"
+    assert os.readlink(runs / "latest") == "2026-01-02T03-04-05-before"
     keeps = "import glob, shutil; shutil.copy('clean.vram', [f for f in glob.glob('vramscope-runs/*') if 'python' in f][0])"
     assert run(folder, "run", "-q", "--", "python3", "-c", keeps).returncode == 0
     assert "python" in os.readlink(runs / "latest")
+
+
+# --- plans of XLA: only what lies in a folder beside the trace --------------------------------------------------------------------------
+
+PLAN = """BufferAssignment:
+allocation 0: size 4096, preallocated-temp:
+ value: <1 secret.1 @0> (size=4096,offset=0): f32[1024]{0}
+BufferLiveRange:
+    secret.1{}:RANGE
+"""
+
+
+def with_plans(folder, span="0-1"):
+    tracegen("xlaplans", folder / "xlaplans.vram")
+    plans = folder / "elsewhere"
+    plans.mkdir()
+    (plans / "module_1.a-buffer-assignment.txt").write_text(PLAN.replace("RANGE", span))
+    return plans
+
+
+def test_a_link_in_place_of_the_plans_is_not_followed(folder):
+    plans = with_plans(folder)
+    (folder / "xla-plans").symlink_to(plans)
+    done = run(folder, "xla", "xlaplans.vram")
+    refused(done, "xla-plans")
+    assert "secret" not in done.stderr
+    (folder / "xla-plans").unlink()
+    plans.rename(folder / "xla-plans")
+    done = run(folder, "xla", "xlaplans.vram")
+    assert done.returncode == 0 and "secret.1" in done.stdout, done
+
+
+def test_a_link_in_place_of_a_plan_is_not_followed(folder):
+    plans = with_plans(folder)
+    (folder / "xla-plans").mkdir()
+    (folder / "xla-plans" / "module_1.a-buffer-assignment.txt").symlink_to(plans / "module_1.a-buffer-assignment.txt")
+    refused(run(folder, "xla", "xlaplans.vram"), "module_1.a-buffer-assignment.txt")
+
+
+@pytest.mark.parametrize("span", ["0-18446744073709551615", "18446744073709551615-18446744073709551615", "0-18446744073709551614"])
+def test_instructions_of_a_plan_do_not_wrap_around(folder, span):
+    with_plans(folder, span).rename(folder / "xla-plans")
+    block, = json.loads(run(folder, "xla", "--json", "xlaplans.vram").stdout)["blocks"]
+    assert block["instructions"] > block["fullest"] and block["unused"] == 0, block
+
+
+# --- options: every message has one shape, whether it is the parser's or ours -------------------------------------------------------------
+
+@pytest.mark.parametrize("words, message", [
+    (["run", "--stacks", "x", "--", "true"], '--stacks: invalid value "x": expected python, native, both, none; see \'vramscope run --help\''),
+    (["run", "--sample-hz", "x", "--", "true"], '--sample-hz: invalid number "x": expected a number; see \'vramscope run --help\''),
+    (["run", "--stray", "--", "true"], 'unknown option "--stray"; see \'vramscope run --help\''),
+    (["peak", "--stray", "clean.vram"], 'unknown option "--stray"; see \'vramscope peak --help\''),
+    (["peak", "clean.vram", "leak.vram"], 'unexpected argument "leak.vram"; see \'vramscope peak --help\''),
+    (["peak", "clean.vram", "-n", "-1"], '--rows: invalid number "-1": expected a non-negative integer; see \'vramscope peak --help\''),
+    (["peak", "clean.vram", "-n"], "--rows: missing value; see 'vramscope peak --help'"),
+    (["peak", "clean.vram", "-n", "1", "-n", "2"], "--rows: given more than once; see 'vramscope peak --help'"),
+    (["peak", "clean.vram", "--rank", "x"], '--rank: invalid number "x": expected an integer; see \'vramscope peak --help\''),
+    (["peak", "clean.vram", "--at", "x"],
+     'clean.vram: invalid instant "x": expected peak, steady, end, step:N, oom, or a time such as 6.2s or 250ms'),
+    (["peak"], "trace is required; see 'vramscope peak --help'"),
+    (["serve", "clean.vram", "--port", "70000"], "--port must be at most 65535"),
+    (["run", "--live-port", "70000", "--", "true"], "--live-port must be at most 65535"),
+    (["check", "clean.vram"], "no budget given; name a budget file with --budget"),
+    (["completion", "x"], 'unknown shell "x": expected bash, zsh or fish'),
+    (["frob"], 'unknown command "frob"; see \'vramscope --help\''),
+])
+def test_errors_have_one_shape(folder, words, message):
+    done = run(folder, *words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"vramscope: {message}\n")

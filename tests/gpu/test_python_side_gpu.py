@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from attribution import groups, most_is_known, variables_equal_the_models
+from tensorflow_support import Recording
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests/tensorflow"))
-from attribution import groups, most_is_known, variables_equal_the_models  # noqa: E402
-from tensorflow_support import Recording  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 PYTHON = os.environ.get("PYTHON_GPU", sys.executable)

@@ -1,15 +1,16 @@
 """On a real GPU: what was recorded equals what TensorFlow and the card say."""
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tensorflow_support import Recording, replay
+
 TENSORFLOW_TESTS = Path(__file__).resolve().parent.parent / "tensorflow"
-sys.path.insert(0, str(TENSORFLOW_TESTS))
-from tensorflow_support import Recording, replay  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 PYTHON = os.environ.get("PYTHON_GPU", sys.executable)
@@ -78,6 +79,22 @@ def test_the_ledger_closes(record, mode):
     assert context > 100 * MIB, "the context was measured on its own"
     assert residual is not None, "the card knows this process"
     assert abs(residual) <= 64 * MIB, f"residual {residual / MIB:.1f} MiB"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_ledger_is_never_negative_between_samples(vramscope, record, mode):
+    """At random instants, most of them far from a sample. The driver rounds each allocation to 2 MiB at most."""
+    program, env = MODES[mode]
+    recording = record(program, **env)
+    events = recording.events()
+    start = next(i for i, event in enumerate(events) if event["event"] == "context")
+    allocations = sum(event["event"] == "alloc" and event["pool"] == DRIVER_POOL for event in events)
+    for moment in random.Random(1).sample(range(start, len(events)), 40):
+        ledger = json.loads(subprocess.check_output([vramscope, "ledger", "--json", "--at", f"moment:{moment}", recording.trace]))
+        process, = [line for line in ledger["lines"] if line["name"] == "this process"]
+        if process["residual"] is not None:
+            assert -2 * MIB * allocations <= process["residual"] <= ledger["card"] // 100, (moment, ledger)
+            assert process["residual"] >= 0 or "negative because" in process["note"], (moment, process)
 
 
 def test_cuda_malloc_async_is_seen_at_the_driver_level(record):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tensorflow_support import Recording, replay
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tensorflow"))
-from tensorflow_support import Recording, replay  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 PYTHON = os.environ.get("PYTHON_GPU_TORCH", os.environ.get("PYTHON_GPU", sys.executable))

@@ -1,11 +1,7 @@
 """The producer of known events, and the reading of what became of them."""
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from recording_support import Counters, Trace  # noqa: E402
+from recording_support import Counters, Trace
 
 
 @pytest.fixture(scope="session")

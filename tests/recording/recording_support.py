@@ -10,7 +10,7 @@ class Trace:
 
     def __init__(self, program, path):
         self.path = path
-        done = subprocess.run([program, "dump", "--jsonl", "--no-stacks", path], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([program, "dump", "--jsonl", "--no-stacks", path], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         self.remark = done.stderr
         self.events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -22,60 +22,82 @@ def start(vramscope, producer, folder, counters, *options):
                             text=True, start_new_session=True)
 
 
-def producer_pid(collector, deadline):
-    """The child of the collector that is the producer."""
-    while time.monotonic() < deadline:
+def producer_of(collector):
+    """The child of the collector that is the producer, once there is one."""
+    try:
+        children = open(f"/proc/{collector}/task/{collector}/children").read().split()
+    except FileNotFoundError:
+        children = []
+    for pid in children:
         try:
-            children = open(f"/proc/{collector}/task/{collector}/children").read().split()
-        except FileNotFoundError:
-            children = []
-        for pid in children:
-            try:
-                if "spool_producer" in os.readlink(f"/proc/{pid}/exe"):
-                    return int(pid)
-            except OSError:
-                continue
-        time.sleep(0.001)
-    raise AssertionError("the producer did not start")
+            if "spool_producer" in os.readlink(f"/proc/{pid}/exe"):
+                return int(pid)
+        except OSError:
+            continue
+    return None
 
 
-def wait_for_first_event(counters, deadline):
-    while time.monotonic() < deadline:
-        if counters.path.exists() and counters.path.stat().st_size >= 8 * THREADS and any(counters.read(THREADS)):
-            return
-        time.sleep(0.001)
-    raise AssertionError("no event came")
+def producer_pid(collector, wait_until):
+    return wait_until(lambda: producer_of(collector), "the producer starts")
+
+
+def wait_for_first_event(counters, wait_until):
+    wait_until(lambda: counters.path.exists() and counters.path.stat().st_size >= 8 * THREADS and any(counters.read(THREADS)),
+               "the first event comes")
+
+
+def has_ended(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def kill_and_wait(pid):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(int(pid), signal.SIGKILL)
     except ProcessLookupError:
         pass
-    while True:
-        try:
-            if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] in "ZX":
-                return
-        except (FileNotFoundError, ProcessLookupError):
-            return
+    while not has_ended(pid):
         time.sleep(0.001)
 
 
-def crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
+@pytest.fixture
+def started(vramscope, producer, tmp_path, counters, wait_until):
+    """started(option...) -> (the collector, the producer's process id), when the first event has come."""
+
+    def call(*options):
+        run = start(vramscope, producer, tmp_path / "out", counters, *options)
+        child = producer_pid(run.pid, wait_until)
+        wait_for_first_event(counters, wait_until)
+        return run, child
+
+    return call
+
+
+@pytest.fixture
+def more_events(counters, wait_until):
+    """more_events(n) returns when the producer has recorded at least n more."""
+
+    def call(count):
+        before = sum(counters.read(THREADS))
+        wait_until(lambda: sum(counters.read(THREADS)) >= before + count, f"{count} more events come")
+
+    return call
+
+
+def crash(victim, moment, vramscope, tmp_path, counters, traces_in, started, more_events):
     folder = tmp_path / "out"
-    deadline = time.monotonic() + 60
-    run = start(vramscope, producer, folder, counters)
-    child = producer_pid(run.pid, deadline)
-    wait_for_first_event(counters, deadline)
-    time.sleep(moment)
+    run, child = started()
+    time.sleep(moment)  # any moment will do: whenever it is, what had returned must be in the trace
     if victim == "program":
         kill_and_wait(child)
         completed = counters.read(THREADS)
-        assert run.wait(60) == -signal.SIGKILL, run.stderr.read()
+        assert run.wait(600) == -signal.SIGKILL, run.stderr.read()
     else:
         if victim == "collector":
             kill_and_wait(run.pid)
-            time.sleep(0.05)
+            more_events(1000)
             kill_and_wait(child)
         elif victim == "both":
             os.kill(child, signal.SIGKILL)
@@ -85,9 +107,9 @@ def crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
             os.killpg(run.pid, signal.SIGKILL)
             kill_and_wait(run.pid)
             kill_and_wait(child)
-        run.wait(60)
+        run.wait(600)
         completed = counters.read(THREADS)
-        recovered = subprocess.run([vramscope, "recover", folder], capture_output=True, text=True, timeout=120)
+        recovered = subprocess.run([vramscope, "recover", folder], capture_output=True, text=True, timeout=600)
         assert recovered.returncode == 0, recovered.stderr
         assert not list(folder.glob(".spool*")), "the spool is gone after the recovery"
     run.stderr.close()
@@ -101,21 +123,17 @@ def crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
     assert "" not in names, "an op has lost its name"
 
 
-def test_hidden_names_stay_the_same_through_a_recovery(vramscope, producer, tmp_path, counters, traces_in):
+def test_hidden_names_stay_the_same_through_a_recovery(vramscope, tmp_path, counters, traces_in, started, more_events, wait_until):
     """Half of the trace was written by the collector that died, half comes from the spool."""
     folder = tmp_path / "out"
-    run = start(vramscope, producer, folder, counters, "--anonymize")
-    child = producer_pid(run.pid, time.monotonic() + 60)
-    wait_for_first_event(counters, time.monotonic() + 60)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not any(path.stat().st_size > 10_000 for path in folder.glob("*.vram")):
-        time.sleep(0.05)
+    run, child = started("--anonymize")
+    wait_until(lambda: any(path.stat().st_size > 10_000 for path in folder.glob("*.vram")), "half of the trace is written")
     kill_and_wait(run.pid)
-    time.sleep(0.2)
+    more_events(1000)
     kill_and_wait(child)
-    run.wait(60)
+    run.wait(600)
     run.stderr.close()
-    assert subprocess.run([vramscope, "recover", folder], capture_output=True, timeout=120).returncode == 0
+    assert subprocess.run([vramscope, "recover", folder], capture_output=True, timeout=600).returncode == 0
     [trace] = traces_in(folder)
     check_blocks(trace, counters.read(THREADS))
     names = {event["op"] for event in trace.kind("alloc")}
@@ -133,14 +151,14 @@ def moments(count):
 
 
 @pytest.mark.parametrize("victim,moment", moments(MOMENTS))
-def test_what_had_returned_is_in_the_trace(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
-    crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in)
+def test_what_had_returned_is_in_the_trace(victim, moment, vramscope, tmp_path, counters, traces_in, started, more_events):
+    crash(victim, moment, vramscope, tmp_path, counters, traces_in, started, more_events)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("victim,moment", moments(SOAK_MOMENTS)[MOMENTS:])
-def test_soak(victim, moment, vramscope, producer, tmp_path, counters, traces_in):
-    crash(victim, moment, vramscope, producer, tmp_path, counters, traces_in)
+def test_soak(victim, moment, vramscope, tmp_path, counters, traces_in, started, more_events):
+    crash(victim, moment, vramscope, tmp_path, counters, traces_in, started, more_events)
 
 
 def test_the_oracle_can_fail(vramscope, producer, tmp_path, counters, traces_in):

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or small: the program goes on, and one line says what is lost and what to do."""
+"""Disks that are full, read-only or small: the program continues, and one line says what is lost and what to do."""
 import json
 import re
 import subprocess
@@ -18,7 +18,7 @@ def with_mounts():
         pytest.skip("no mount namespaces here: neither root nor unprivileged user namespaces")
 
     def call(script, *arguments):
-        return subprocess.run([*prefix, "sh", "-ec", script, "sh", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+        return subprocess.run([*prefix, "sh", "-ec", script, "sh", *map(str, arguments)], capture_output=True, text=True, timeout=600)
 
     return call
 
@@ -33,13 +33,13 @@ def test_read_only_output(with_mounts, vramscope, tmp_path):
     done = with_mounts('mkdir "$2"; mount -t tmpfs -o ro none "$2"; "$1" run -o "$2/x" -- sh -c "echo fine; exit 5"', vramscope, tmp_path / "ro")
     assert (done.returncode, done.stdout) == (5, "fine\n")
     line = one_line(done.stderr)
-    assert "nothing is recorded" in line and "-o" in line
+    assert "not recording" in line and "-o" in line
 
 
 def test_read_only_home(with_mounts, vramscope, tmp_path):
     done = with_mounts('mkdir "$2"; mount -t tmpfs -o ro none "$2"; cd "$2"; HOME="$2" "$1" run -- echo fine', vramscope, tmp_path / "home")
     assert (done.returncode, done.stdout) == (0, "fine\n")
-    assert "nothing is recorded" in one_line(done.stderr)
+    assert "not recording" in one_line(done.stderr)
 
 
 def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
@@ -51,15 +51,15 @@ def test_full_disk(with_mounts, vramscope, producer, counters, tmp_path):
     done = with_mounts(script, vramscope, tmp_path / "small", producer, counters.path, tmp_path / "copy")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("vramscope:")]
-    assert lines and all("-o" in line or "cannot be written" in line for line in lines), done.stderr
+    assert lines and all("-o" in line or "cannot write" in line for line in lines), done.stderr
     assert 2 <= len(lines) <= 3, done.stderr  # the third: the manifest did not fit either
     assert re.search(r"process \d+: [\d,]+ events could not be written", lines[-1])
     path = next((tmp_path / "copy").glob("*.vram"))
     assert Trace(vramscope, path).kind("alloc"), "what was written before is readable"
     # There is room left for the end: the trace knows the totals, what it lacks, and how the process ended.
     answer = json.loads(subprocess.run([vramscope, "summary", "--json", path], capture_output=True, text=True).stdout)
-    told = int(re.search(r"([\d,]+) events could not be written", lines[-1])[1].replace(",", ""))
-    assert (answer["lost"], answer["process"]["exit_code"], answer["ended"]) == (told, 0, True)
+    reported_lost = int(re.search(r"([\d,]+) events could not be written", lines[-1])[1].replace(",", ""))
+    assert (answer["lost"], answer["process"]["exit_code"], answer["ended"]) == (reported_lost, 0, True)
     assert answer["pools"][0]["allocs"] == 400000
 
 
@@ -71,7 +71,7 @@ def test_a_disk_that_was_full_before(with_mounts, vramscope, producer, counters,
     '''
     done = with_mounts(script, vramscope, tmp_path / "full", producer, counters.path)
     assert done.stdout.startswith("done\n") and ".vram" not in done.stdout, done.stdout
-    assert "cannot be written" in done.stderr
+    assert "cannot write" in done.stderr
 
 
 def test_small_shared_memory(with_mounts, vramscope, producer, counters, tmp_path):
@@ -99,8 +99,13 @@ def test_without_proc(with_mounts, vramscope, tmp_path):
 
 
 def test_no_place_at_all(with_mounts, vramscope, tmp_path):
-    script = 'for place in /dev/shm /var/tmp /tmp; do mount -t tmpfs -o ro none $place; done; TMPDIR= "$1" run -o "$2" -- echo fine'
-    done = with_mounts(script, vramscope, tmp_path / "out")
+    # The checkout may lie below one of these places: the program is moved out of their way first.
+    script = '''
+        mount --bind "$1" /mnt
+        for place in /dev/shm /var/tmp /tmp; do mount -t tmpfs -o ro none $place; done
+        cd /; TMPDIR= "/mnt/$2" run -o "$3" -- echo fine
+    '''
+    done = with_mounts(script, vramscope.parent, vramscope.name, tmp_path / "out")
     assert done.returncode == 0 and done.stdout == "fine\n"
     assert "TMPDIR" in one_line(done.stderr) or "-o" in one_line(done.stderr)
 

@@ -1,6 +1,4 @@
 """Each sanitizer preset fires: the same CMake settings, applied to a program with one fault of each class."""
-import subprocess
-
 import pytest
 
 PROJECT = """
@@ -16,7 +14,7 @@ target_link_libraries(faults PRIVATE vs_sanitize Threads::Threads)
 
 
 @pytest.fixture(scope="module")
-def faults(tmp_path_factory, root):
+def faults(tmp_path_factory, root, run):
     """faults(sanitizer) -> the program built like the preset builds."""
 
     def make(sanitizer):
@@ -24,8 +22,8 @@ def faults(tmp_path_factory, root):
         (folder / "CMakeLists.txt").write_text(PROJECT.format(root=root))
         configure = ["cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", "-DCMAKE_CXX_COMPILER=clang++-19",
                      "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DVRAMSCOPE_SANITIZE={sanitizer}"]
-        subprocess.run(configure, check=True, capture_output=True)
-        subprocess.run(["cmake", "--build", folder / "build"], check=True, capture_output=True)
+        run(configure)
+        run(["cmake", "--build", folder / "build"])
         return folder / "build/faults"
 
     return make

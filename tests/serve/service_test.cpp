@@ -1,16 +1,35 @@
 // The requests of the page on traces whose truth is known.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <random>
 
+#include "forged.h"
+#include "serve/answer_parts.h"
 #include "serve/engine_service.h"
-#include "serve/gzip.h"
 #include "serve/report.h"
-#include "serve/words.h"
+#include "support/gzip.h"
+#include "support/units.h"
+#include "trace/writer.h"
 #include "training.h"
+
+namespace {
+std::atomic<std::int64_t> g_jump_s = 0;  // that the clock makes at each reading
+std::atomic<std::int64_t> g_jumped_s = 0;
+}  // namespace
+
+extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, out));
+  g_jumped_s += g_jump_s;
+  out->tv_sec += g_jumped_s;
+  return result;
+}
 
 namespace vramscope::serve {
 
@@ -182,6 +201,24 @@ TEST_F(ServiceTest, NonsenseIsAnsweredWithASentence) {
   }
 }
 
+// Whether it takes a second or an hour.
+TEST_F(ServiceTest, AReportIsTheSameHoweverLongItTakes) {
+  tracegen::Training program;
+  program.steps = 300;
+  make("a.vram", program);
+  open();
+  const auto report = make_report(library_, {});
+  if (!report) GTEST_SKIP() << report.error().message;  // built without the user interface
+  const auto before = std::chrono::steady_clock::now();
+  g_jump_s = 3600;
+  const auto slow = make_report(library_, {});
+  EXPECT_GT(std::chrono::steady_clock::now() - before, std::chrono::hours(1)) << "the clock of the test is not the program's";
+  g_jump_s = 0;
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->answers, report->answers);
+  EXPECT_TRUE(slow->html == report->html);
+}
+
 TEST_F(ServiceTest, AReportHoldsItsBudget) {
   tracegen::Training program;
   program.steps = 200;
@@ -192,6 +229,40 @@ TEST_F(ServiceTest, AReportHoldsItsBudget) {
   EXPECT_LE(report->html.size(), 700'000U);
   EXPECT_GT(report->answers, 20U);
   EXPECT_FALSE(make_report(library_, {.budget = 1000}));
+}
+
+// A file of a few hundred bytes can have a million live blocks at each of thousands of instants.
+TEST_F(ServiceTest, AReportHoldsItsBudgetOfWork) {
+  const auto path = folder_ / "busy.vram";
+  ASSERT_TRUE(tracegen::write_forged("busytimeline", path));
+  paths_.push_back(path.string());
+  open();
+  constexpr std::uint64_t kWork = 40'000'000, kBlocks = 16u << 16;
+  const auto report = make_report(library_, {.most_work = kWork});
+  if (!report) GTEST_SKIP() << report.error().message;  // built without the user interface
+  EXPECT_LE(report->work, kWork + 20 * kBlocks);        // the last answer is finished
+  EXPECT_GT(report->work, kWork / 2);
+  EXPECT_GT(report->left_out, 0u);
+  EXPECT_GT(report->answers, 20U);
+}
+
+// The tiles of the time axis end before the numbers do.
+TEST_F(ServiceTest, AReportOfATraceThatClaimsToLastForEver) {
+  for (const std::uint64_t end : {std::uint64_t{1} << 51, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    const auto path = folder_ / fmt::format("{}.vram", end);
+    auto writer = trace::Writer::create(path, {});
+    ASSERT_TRUE(writer);
+    const auto pool = writer->pool({writer->string("p"), 0, trace::Level::tensor, trace::Memory::device, trace::Framework::none});
+    const auto site = writer->site({.pool = pool, .requested = 256});
+    writer->alloc({1, 0, {}}, {site, 0x1000, 256, 0});
+    writer->alloc({2, end, {}}, {site, 0x2000, 256, 0});
+    ASSERT_TRUE(writer->finish());
+    auto library = Library::open({path.string()}, false);
+    ASSERT_TRUE(library) << library.error().message;
+    const auto report = make_report(std::move(*library), {});
+    if (!report) GTEST_SKIP() << report.error().message;  // built without the user interface
+    EXPECT_GT(report->answers, 5U);
+  }
 }
 
 // What is live is drawn, however many blocks there are: what is left out would look free.
@@ -263,11 +334,15 @@ TEST_F(ServiceTest, ADiffSaysWhatIsNotKnownAndAddsUp) {
     const auto diff = service_->diff({.a = 0, .b = static_cast<std::uint64_t>(b), .at = at});
     ASSERT_TRUE(diff);
     double sum_a = 0, sum_b = 0;
-    for (const DiffRow& row : diff->rows) sum_a += row.a, sum_b += row.b;
+    for (const DiffRow& row : diff->rows) {
+      sum_a += row.a;
+      sum_b += row.b;
+    }
     EXPECT_EQ(sum_a, diff->total.a) << at << b;
     EXPECT_EQ(sum_b, diff->total.b) << at << b;
     const double change = std::abs(diff->total.change);
-    EXPECT_NE(diff->sentence.find(size_text(static_cast<analyze::Bytes>(change))), std::string::npos) << diff->sentence << at;
+    EXPECT_NE(diff->sentence.find(support::format_size(static_cast<analyze::Bytes>(change))), std::string::npos)
+        << diff->sentence << at;
   }
 }
 

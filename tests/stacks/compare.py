@@ -225,7 +225,7 @@ def case_deep():
 
 
 def case_reused_code():
-    """New code objects at the addresses of dead ones must not be taken for them."""
+    """New code objects at the addresses of dead ones must not be mistaken for them."""
     import gc
     seen = set()
     reused = 0
@@ -374,7 +374,7 @@ def case_speed():
 
 
 def case_fork():
-    """A child defines everything anew in its own spool (the recorder's generation tells)."""
+    """A child defines everything anew in its own spool (it sees that by the recorder's generation)."""
     here = FREE.probe_capture()
     before = FREE.probe_definitions()
     for _ in range(10):

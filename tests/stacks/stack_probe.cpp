@@ -32,7 +32,7 @@ struct Stack {
 std::map<std::uint64_t, Stack> g_stacks;
 std::string g_said;
 int g_definitions = 0;
-vramscope::record::Control g_fake_control{1, nullptr, nullptr, 0, false};
+vramscope::record::Control g_fake_control{1, nullptr, nullptr, 0, false, 0, 0};
 
 // On the heap: a library that is loaded late has little room for thread-local data.
 thread_local std::vector<std::uint64_t> t_buffer;

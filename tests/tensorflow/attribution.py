@@ -20,7 +20,7 @@ def most_is_known(training):
     attributed = sum(g["bytes"] for (category, layer, known), g in live.items() if category != "unknown" and layer and known != "unknown")
     assert attributed >= 0.95 * total, sorted(((g["bytes"], k) for k, g in live.items()), reverse=True)[:20]
     how = {known for _, _, known in live}
-    assert "told" in how and how & {"named", "inferred"}
+    assert "reported" in how and how & {"named", "inferred"}
     # The names are those of model.summary(), with parts of a layer behind a slash; the rest is grouped by what it is for.
     rows = json.loads(subprocess.check_output([training.vramscope, "layers", "--json", training.trace]))["rows"]
     named = {layer.split("/")[0] for _, layer, _ in live} | {row["name"].split("/")[0] for row in rows}
@@ -31,8 +31,8 @@ def most_is_known(training):
 def variables_equal_the_models(training):
     events, said = training.events(), training.said
     newest = {e["name"]: e for e in events if e["event"] == "tag"}
-    told = {category: sum(e["bytes"] for e in newest.values() if e["category"] == category) for category in ("parameter", "optimizer_state")}
-    assert told == {"parameter": said["parameters"], "optimizer_state": said["slots"]}
+    tagged = {category: sum(e["bytes"] for e in newest.values() if e["category"] == category) for category in ("parameter", "optimizer_state")}
+    assert tagged == {"parameter": said["parameters"], "optimizer_state": said["slots"]}
     # The same in the blocks that are live where training has ended; TensorFlow keeps single numbers elsewhere.
     # By its place and not by its time: samples of the host, stamped later, may stand before it.
     last = max(place for place, e in enumerate(events) if e["event"] == "tag")
@@ -52,7 +52,7 @@ def variables_equal_the_models_at_the_peak(training, replicas=1):
 
 def gradients_equal_the_variables(training):
     events, said = training.events(), training.said
-    makers = {e["key"].partition(".")[2] for e in events if e["event"] == "setting" and e["key"].startswith("gradient_op.")}
+    makers = {e["op"] for e in events if e["event"] == "variable_op" and e["role"] == "gradient"}
     steps = [(e["number"], e["edge"], place) for place, e in enumerate(events) if e["event"] == "mark" and e["kind"] == "step"]
     begin, = (place for number, edge, place in steps if (number, edge) == (8, "begin"))
     end, = (place for number, edge, place in steps if (number, edge) == (8, "end"))

@@ -153,7 +153,7 @@ def main():
     sparse = [layer.embeddings for layer in model.layers if isinstance(layer, layers.Embedding)]
     print(json.dumps({
         "model": model.name, "layers": [layer.name for layer in model.layers],
-        "parameters": sum(map(size, model.variables)), "slots": sum(map(size, slots)),
+        "parameters": sum(map(size, model.trainable_variables)), "slots": sum(map(size, slots)),
         "dense_gradients": sum(map(size, model.trainable_variables)) - sum(map(size, sparse)),
     }))
 

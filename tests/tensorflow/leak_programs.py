@@ -12,6 +12,7 @@ LEAKS = ["callback_keeps", "callback_keeps_late", "callback_keeps_every_third", 
          "dictionary_by_step", "keeps_inputs", "keeps_outputs_of_variable_batch", "concat_grows", "numpy_side_list_and_tensor"]
 
 
+# Long because each program is a branch of it.
 def main(name):
     import keras
     import numpy as np

@@ -1,4 +1,4 @@
-"""What a training's memory is made of, compared with what the model says about itself."""
+"""What the memory of a training run consists of, compared with what the model reports about itself."""
 import pytest
 
 from attribution import (gradients_equal_the_variables, groups, most_is_known, variables_equal_the_models,
@@ -24,7 +24,7 @@ def test_a_training_is_attributed(training):
 @pytest.mark.parametrize("program, replicas", [("steps_per_execution", 1), ("mirrored", 2), ("batches", 1), ("nested", 1)])
 def test_variables_whose_blocks_are_replaced_stay_known(program, replicas, record, python_with):
     training = record([python_with("2.21"), PROGRAMS, program])
-    if replicas == 1:       # of several, the sum of their gradients is sometimes made by an op that nobody told
+    if replicas == 1:       # of several, the sum of their gradients is sometimes made by an op that was not reported
         most_is_known(training)
     variables_equal_the_models_at_the_peak(training, replicas)
 

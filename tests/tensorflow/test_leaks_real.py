@@ -7,6 +7,8 @@ import pytest
 from leak_programs import CLEAN, LEAKS
 
 PROGRAMS = Path(__file__).resolve().parent / "leak_programs.py"
+# What keeps it, tensors or variables, where the program has a name for that.
+HELD = {"new_variable_each_step": "kept holds", "dictionary_by_step": "by_step holds"}
 
 
 def test_half_of_them_are_clean():
@@ -21,6 +23,7 @@ def test_verdict(name, record, run, vramscope, newest_tensorflow, tmp_path, reco
     print(name, answer["sentence"])
     if name in LEAKS:
         assert answer["verdict"] == "growing", answer["sentence"]
+        assert HELD.get(name, "") in json.dumps(answer), answer
     else:
         assert answer["verdict"] != "growing", answer["sentence"]
 

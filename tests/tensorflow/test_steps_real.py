@@ -33,9 +33,9 @@ def test_steps_without_python(recorded, mode):
 
 
 @pytest.mark.parametrize("mode", BATCHES)
-def test_steps_told_by_keras(recorded, mode):
+def test_steps_reported_by_keras(recorded, mode):
     counters, steps, peaks = recorded(mode)
-    assert steps["source"] == "told"
+    assert steps["source"] == "reported"
     train = [s for s in steps["steps"] if s["kind"] == "train"]
     assert sum(s["batches"] for s in train) == BATCHES[mode]
     assert train[0]["warmup"] and not train[-1]["warmup"]

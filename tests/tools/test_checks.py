@@ -1,10 +1,12 @@
 """Every check must be able to fail: each rule is shown a tree or a file that breaks it."""
+import os
 import subprocess
 import sys
 
 import pytest
 
 import check_layers
+import check_length
 import check_text
 
 CLEAN = {"src/base/a.h": "#include <atomic>\n", "src/trace/r.cpp": '#include "trace/r.h"\n#include "support/result.h"\n#include <string>\n'}
@@ -59,8 +61,7 @@ def test_layers_exit_code(tmp_path, root):
     ("// TO" + "DO later", "later"),
     ("// FIX" + "ME", "later"),
     ("<" * 7 + " HEAD", "conflict"),
-    ("x\n" * 601, "need a reason"),
-    ("x\n" * 1001, "refused"),
+    ("// Tested at its " + "begin.", "wording"),
 ])
 def test_text_refuses(tmp_path, root, text, said):
     path = tree(tmp_path, {"src/a.cpp": text + "\n"}) / "src/a.cpp"
@@ -69,14 +70,60 @@ def test_text_refuses(tmp_path, root, text, said):
     assert tool(root, "check_text", tmp_path).returncode == 1
 
 
-def test_text_accepts_ordinary_and_generated_files(tmp_path, root):
-    tree(tmp_path, {"src/a.cpp": "int network; // /tmp/x, a/work/b\n" * 600, "src/gen/b.cpp": "x\n" * 5000, "docs/long.md": "x\n" * 5000})
+def test_text_accepts_ordinary_files(tmp_path, root):
+    tree(tmp_path, {"src/a.cpp": "int network; // /tmp/x, a/work/b\n" * 600})
     (tmp_path / "binary.bin").write_bytes(b"\xff\xfe\x00")
     done = tool(root, "check_text", tmp_path)
     assert done.returncode == 0, done.stdout
 
 
-def test_format_refuses_and_mends(tmp_path, root):
+def test_text_refuses_a_root_without_files(tmp_path, root):
+    (tmp_path / "empty").mkdir()
+    for wrong in (tmp_path / "nowhere", tmp_path / "empty"):
+        done = tool(root, "check_text", wrong)
+        assert done.returncode == 2 and str(wrong) in done.stdout
+
+
+# Each with BODY in place of its lines.
+FUNCTIONS = {
+    "free.cpp": "int one(int a,\n        int b) {\nBODY}\n",
+    "entry.cpp": 'extern "C" int one(const char* data) {\nBODY}\n',
+    "made.cpp": "Thing::Thing(int a)\n    : a_{a}, b_(a) {\nBODY}\n",
+    "method.h": "class A {\n public:\n  int one() const {\nBODY  }\n};\n",
+    "case_test.cpp": "namespace {\n\nTEST(Suite, Case) {\nBODY}\n}  // namespace\n",
+    "a.py": "def one():\nBODY    return 1\n",
+    "a.ts": "export const one = (a: number) => {\nBODY};\n",
+    "A.svelte": '<script lang="ts">\n  function one(): void {\nBODY  }\n</script>\n',
+    "a.spec.ts": 'describe("suite", () => {\n  test("case", async () => {\nBODY  });\n});\n',
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_length_refuses_a_long_function(tmp_path, name):
+    def errors(body):
+        path = tree(tmp_path, {name: FUNCTIONS[name].replace("BODY", body)}) / name
+        return list(check_length.check_file(path, name))
+
+    (error,) = errors("    work();\n" * 60)
+    assert error.startswith(f"{name}:") and "split it" in error
+    assert errors("    work();\n" * 57) == []
+    assert errors(("    # " if name.endswith(".py") else "    // ") + "Long because each line is a case.\n" + "    work();\n" * 60) == []
+
+
+def test_length_refuses_a_long_file(tmp_path, root):
+    tree(tmp_path, {"src/a.cpp": "int x;\n" * 401, "src/b.cpp": "// Long because it is a table.\n" + "int x;\n" * 401, "src/c.cpp": "int x;\n" * 400,
+                    "src/gen/d.cpp": "int x;\n" * 5000, "docs/long.md": "x\n" * 5000})
+    done = tool(root, "check_length", tmp_path)
+    assert done.returncode == 1 and "src/a.cpp: 401 lines" in done.stdout and "1 findings" in done.stdout, done.stdout
+    (tmp_path / "src/a.cpp").unlink()
+    assert tool(root, "check_length", tmp_path).returncode == 0
+
+
+def test_length_refuses_a_root_without_files(tmp_path, root):
+    assert tool(root, "check_length", tmp_path / "nowhere").returncode == 2
+
+
+def test_format_refuses_and_fixes(tmp_path, root):
     (tmp_path / ".clang-format").write_text((root / ".clang-format").read_text())
     path = tmp_path / "a.cpp"
     path.write_text("int   main( ){return 0 ;}\n")
@@ -88,12 +135,38 @@ def test_format_refuses_and_mends(tmp_path, root):
 
 def test_schema_check_refuses_a_stale_file(tmp_path, root):
     for part in ("tools/gen_schema.py", "schema/trace/schema.json", "src/trace/gen/schema.h", "src/trace/gen/schema.cpp",
-                 "docs/format/tables.md", "ui/src/gen/schema.ts"):
+                 "src/trace/gen/site_flags.h", "docs/format/tables.md", "src/base/gen/enums.h", "python/vramscope/_schema.py"):
         tree(tmp_path, {part: (root / part).read_text()})
     assert tool(tmp_path, "gen_schema", "--check").returncode == 0
     header = tmp_path / "src/trace/gen/schema.h"
     header.write_text(header.read_text() + "// edited by hand\n")
     assert tool(tmp_path, "gen_schema", "--check").returncode == 1
+
+
+@pytest.mark.parametrize("generator, first, schema, changed", [
+    ("gen_answers", [], "answers", "analyze/gen/methods.inc"),
+    ("gen_rpc", ["server"], "rpc", "serve/gen/views.h"),  # reads the answers too
+    ("gen_rpc", ["page"], "rpc", "views.ts"),
+])
+def test_generators_write_only_what_changed(tmp_path, root, generator, first, schema, changed):
+    for part in (f"tools/{generator}.py", "tools/write_changed.py", "schema/answers/schema.json", "schema/rpc/schema.json"):
+        tree(tmp_path, {part: (root / part).read_text()})
+    out = tmp_path / "out"
+
+    def dates():
+        assert tool(tmp_path, generator, *first, out).returncode == 0
+        return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.rglob("*.*")}
+
+    before = dates()
+    assert changed in before and dates() == before
+    source = tmp_path / f"schema/{schema}/schema.json"
+    source.write_text(source.read_text().replace('"leaks": {"answer": "Leaks"', '"losses": {"answer": "Leaks"').replace('"name": "leaks"', '"name": "losses"'))
+    assert {path for path, date in dates().items() if date != before[path]} == {changed}
+
+
+def test_browser_tests_are_not_left_out_silently(tmp_path, root):
+    done = subprocess.run([root / "tools/ui_tests.sh", "browser"], capture_output=True, text=True, env={**os.environ, "CHROMIUM": str(tmp_path / "none")})
+    assert done.returncode == 1 and "no Chromium at" in done.stderr
 
 
 def test_hook_check_refuses_a_stale_page(tmp_path, root):

@@ -2,25 +2,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-
-
-@pytest.fixture(scope="session")
-def torch_python():
-    """The interpreter with PyTorch. VRAMSCOPE_PYTHON_TORCH names another one."""
-    if os.environ.get("TORCH") == "0":
-        pytest.skip("TORCH=0: the tests with PyTorch are left out")
-    python = Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python"))
-    if not python.exists():
-        message = f"{python} with PyTorch is missing; `make test` makes it, TORCH=0 leaves these tests out"
-        (pytest.fail if os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1" else pytest.skip)(message)
-    return python
 
 
 class Recording:
@@ -49,7 +36,7 @@ def record(vramscope, run, tmp_path_factory, torch_python):
     what was recorded once is kept."""
     kept = {}
 
-    def call(program, *arguments, options=(), env=None, timeout=300, code=0):
+    def call(program, *arguments, options=(), env=None, timeout=600, code=0):
         key = (str(program), arguments, tuple(options), tuple(sorted((env or {}).items())))
         if key not in kept:
             kept[key] = fresh(program, arguments, options, env, timeout, code)
@@ -63,7 +50,3 @@ def record(vramscope, run, tmp_path_factory, torch_python):
         return Recording(vramscope, folder, done)
 
     return call
-
-
-def pytest_configure():
-    sys.path.insert(0, str(HERE))

@@ -17,7 +17,7 @@ def train(rank, world):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     kept = []
     data = torch.utils.data.TensorDataset(torch.randn(192, 256))
-    for x, in torch.utils.data.DataLoader(data, batch_size=64, num_workers=1):      # a worker is no rank
+    for x, in torch.utils.data.DataLoader(data, batch_size=64, num_workers=1):      # a worker is not a rank
         net(x).sum().backward()
         optimizer.step()
         if rank == 1:

@@ -27,11 +27,11 @@ def lightning(record):
 
 def test_lightning_steps_and_epochs(lightning):
     events = lightning.events()
-    told = [(e["kind"], e["name"], e["edge"], e["number"]) for e in events if e["event"] == "mark" and e["kind"] in ("step", "batch")]
-    begun = paired([mark[1:] for mark in told])
+    step_marks = [(e["kind"], e["name"], e["edge"], e["number"]) for e in events if e["event"] == "mark" and e["kind"] in ("step", "batch")]
+    begun = paired([mark[1:] for mark in step_marks])
     assert [name for name, _, _ in begun] == (["train"] * 4 + ["evaluate"] * 4) * 2
     assert [number for _, _, number in begun] == [1, 2, 3, 4] * 4
-    assert {(kind, name) for kind, name, _, _ in told} == {("step", "train"), ("batch", "evaluate")}
+    assert {(kind, name) for kind, name, _, _ in step_marks} == {("step", "train"), ("batch", "evaluate")}
     assert [(edge, number) for _, edge, number in marks(events, "epoch")] == [("begin", 1), ("end", 1), ("begin", 2), ("end", 2)]
 
 

@@ -22,7 +22,7 @@ def folder(request, vramscope, run, torch_python, tmp_path_factory):
     out = tmp_path_factory.mktemp(request.param) / "out"
     program = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", free_port(), RANKS] if request.param == "torchrun" \
         else [RANKS, "spawn", free_port()]
-    run([vramscope, "run", "-o", out, "--quiet", "--", torch_python, *program], timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    run([vramscope, "run", "-o", out, "--quiet", "--", torch_python, *program], timeout=600, env={**os.environ, "OMP_NUM_THREADS": "1"})
     return out
 
 

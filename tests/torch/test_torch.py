@@ -2,6 +2,7 @@
 import collections
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_the_profiler_gets_the_same_events_as_without_us(record, run, torch_pyth
 
 
 def test_totals_follow_pytorchs_own(record):
-    """PyTorch tells its running total with each event; ours is the same at each of them."""
+    """PyTorch reports its running total with each event; ours is the same at each of them."""
     recording = record("profiled")
     window = between(recording.events(), "begin", "end")
     ours = memory_events(window)
@@ -111,14 +112,14 @@ def test_backward_blocks_belong_to_the_layer_whose_gradient_they_are(record):
 
 def test_tags_tell_what_lives_where(record):
     recording = record("tags")
-    told = collections.defaultdict(lambda: collections.defaultdict(set))
+    tagged = collections.defaultdict(lambda: collections.defaultdict(set))
     for event in recording.events():
         if event["event"] == "tag":
-            told[event["category"]][event["name"]].add(event["address"])
+            tagged[event["category"]][event["name"]].add(event["address"])
     for category, places in recording.said.items():
         assert len(places) >= 15
         for name, address in places.items():
-            assert address in told[category][name], (category, name)
+            assert address in tagged[category][name], (category, name)
 
 
 def test_steps_and_phases(record):
@@ -139,7 +140,7 @@ def answer(vramscope, verb, recording, *options):
 
 @pytest.mark.parametrize("critics, in_turns", [(1, 8), (3, 3 + 7)])
 def test_optimizers_that_take_turns_make_one_step(vramscope, record, critics, in_turns):
-    """The first round tells who is the last one. The training behind is noticed after ten of its steps, the eleventh ends one."""
+    """The first round shows which one is last. The training run after it is noticed after ten of its steps; the eleventh ends one."""
     steps = answer(vramscope, "steps", record("turns", str(critics)))["steps"]["steps"]
     assert len(steps) == in_turns + 4
     assert not any("ended in it" in step["why"] for step in steps)
@@ -246,9 +247,9 @@ def test_after_a_backward_pass_that_failed_phases_are_what_they_were(record):
 def test_a_model_does_not_get_the_names_of_one_that_is_gone(record):
     recording = record("search")
     events = recording.events()
-    told = {e["address"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
+    tagged = {e["address"]: e for e in events if e["event"] == "tag" and e["category"] == "parameter"}
     for name, address in recording.said.items():
-        assert (told[address]["name"], told[address]["layer"]) == (name, name.rpartition(".")[0])
+        assert (tagged[address]["name"], tagged[address]["layer"]) == (name, name.rpartition(".")[0])
     states = [e["layer"] for e in events if e["event"] == "tag" and e["category"] == "optimizer_state"][-3 * len(recording.said):]
     assert set(states) == {name.rpartition(".")[0] for name in recording.said}
     forward = [e["op"] for e in events if e["event"] == "alloc" and e["region"] == "forward" and e["requested"] == 4 * 4 * 13]
@@ -259,6 +260,16 @@ def test_layers_of_two_models_are_told_apart(vramscope, record):
     recording = record("two_models")
     groups = answer(vramscope, "peak", recording, "--by", "category,layer", "--rows", "0")["groups"]
     assert sorted(g["bytes"] for g in groups if g["keys"][0] == "parameters") == recording.said
+
+
+def test_names_that_are_not_ascii(vramscope, record):
+    recording = record("names")
+    tagged = {e["name"] for e in recording.events() if e["event"] == "tag" and e["category"] == "parameter"}
+    assert tagged == set(recording.said) == {"schicht_ä.weight", "schicht_ä.bias", "層.weight", "層.bias"}
+    for verb, options in (("layers", []), ("peak", ["--by", "layer"])):
+        assert {"schicht_ä", "層"} <= set(re.findall(r'"([^"]*)"', json.dumps(answer(vramscope, verb, recording, *options), ensure_ascii=False)))
+        printed = subprocess.check_output([vramscope, verb, *options, recording.traces[0]]).decode()
+        assert "schicht_ä" in printed and "層" in printed
 
 
 def test_each_of_several_backward_passes_has_its_activations(vramscope, record):

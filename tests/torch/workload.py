@@ -1,6 +1,8 @@
 """Small PyTorch programs that say what is true about themselves: each prints one line of JSON.
 
     python workload.py CASE
+
+Long because each case is a small program, and all of them train the same network.
 """
 import json
 import sys
@@ -266,7 +268,7 @@ def case_gan():
 
 
 def case_turns(critics):
-    """Optimizers that take turns, the first one several times; then another training while the first optimizers are still there."""
+    """Optimizers that take turns, the first one several times; then another training loop while the first optimizers still exist."""
     nets = [Net(width=16), Net(width=48), Net(width=32)]
     optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
     x = torch.randint(0, 100, (8, 16))
@@ -281,7 +283,7 @@ def case_turns(critics):
 
 
 def case_failing():
-    """The third backward pass fails, and the program goes on."""
+    """The third backward pass fails, and the program continues."""
     class Fails(torch.autograd.Function):
         @staticmethod
         def forward(context, x):
@@ -387,6 +389,26 @@ def case_evaluation(kind):
             for _ in range(3):
                 net(torch.randint(0, 100, (256, 16))).mean()
     return {"steps": 10, "at_end": [epoch]}
+
+
+def case_names():
+    """Names that are not ASCII."""
+    class Größe(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.schicht_ä = nn.Linear(64, 64)
+            self.層 = nn.Linear(64, 64)
+
+        def forward(self, x):
+            return self.層(self.schicht_ä(x).relu())
+
+    net = Größe()
+    optimizer = torch.optim.Adam(net.parameters())
+    for _ in range(6):
+        net(torch.randn(256, 64)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return [name for name, _ in net.named_parameters()]
 
 
 def case_inference():

@@ -14,7 +14,10 @@ std::optional<Bfc::Region> Bfc::extend(std::uint64_t rounded) {
   std::uint64_t bytes = available;
   if (options_.growth) {
     bool doubled = false;
-    while (next_region_ < rounded) next_region_ *= 2, doubled = true;
+    while (next_region_ < rounded) {
+      next_region_ *= 2;
+      doubled = true;
+    }
     bytes = std::min(next_region_, available);
     if (!doubled) next_region_ *= 2;
   }

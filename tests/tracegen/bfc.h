@@ -25,7 +25,7 @@ class Bfc {
   };
   struct Given {
     std::uint64_t address, granted;
-    std::optional<Region> grown;  // a region was taken for it
+    std::optional<Region> grown;  // a region was allocated for it
   };
   explicit Bfc(const Options& options) : options_(options), next_address_(options.base) {}
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "forged.h"
 #include "training.h"
+#include "troubles.h"
 
 using vramscope::tracegen::Maker;
 using vramscope::tracegen::Training;
@@ -22,32 +24,92 @@ const std::vector<std::string> kHostile = {"<img src=x onerror=\"window.hacked=1
                                            "{@html 'x'}${window.hacked=1}`",
                                            "line\u2028feed\r\n",
                                            "\xff\xfe not text",
+                                           "::error file=train.py::bought",
+                                           " \u3000::stop-commands::x",
+                                           "a###[error]bought ##vso[task.setvariable]x",
                                            std::string(10'000, 'x')};
 
+// Names of 40 KiB that pack to nothing.
+std::vector<std::string> long_names() {
+  std::vector<std::string> names;
+  for (char c = 'a'; c <= 'z'; ++c) names.emplace_back(40 * 1024, c);
+  return names;
+}
+
+// Long because it is a table.
 const std::map<std::string, std::function<void(Training&)>> kCases = {
     {"clean", [](Training&) {}},
     {"autotune", [](Training& t) { t.autotune_bytes = 64u << 20; }},
+    {"xla", [](Training& t) { t.xla_bytes = 3u << 20; }},
+    {"pytorch", [](Training& t) { t.maker.framework = vramscope::trace::Framework::pytorch; }},
     {"leak", [](Training& t) { t.leak_bytes = 64u << 10; }},
     {"larger", [](Training& t) { t.growing_block = 64u << 10; }},
-    {"warmup", [](Training& t) { t.warmup_steps = 5, t.cache_bytes = 1u << 20; }},
-    {"saturating", [](Training& t) { t.saturating_bytes = 64u << 20, t.saturating_steps = 10; }},
+    {"warmup",
+     [](Training& t) {
+       t.warmup_steps = 5;
+       t.cache_bytes = 1u << 20;
+     }},
+    {"saturating",
+     [](Training& t) {
+       t.saturating_bytes = 64u << 20;
+       t.saturating_steps = 10;
+     }},
     {"noise", [](Training& t) { t.noise = 256u << 10; }},
     {"shapes", [](Training& t) { t.variable_shapes = true; }},
     {"devices", [](Training& t) { t.devices = 2; }},
     {"small", [](Training& t) { t.layer_bytes = t.weight_bytes = 8u << 10; }},
     {"nomarks", [](Training& t) { t.marks = t.tags = false; }},
-    {"eager", [](Training& t) { t.marks = t.tags = false, t.eager = true; }},
+    {"eager",
+     [](Training& t) {
+       t.marks = t.tags = false;
+       t.eager = true;
+     }},
     {"toobig", [](Training& t) { t.maker.pool.limit = 6u << 20; }},
-    {"killed", [](Training& t) { t.killed = true, t.leak_bytes = 1u << 20, t.maker.pool.limit = 48u << 20; }},
-    {"hostile", [](Training& t) { t.names = kHostile, t.layers = static_cast<int>(kHostile.size()), t.steps = 8; }},
+    {"killed",
+     [](Training& t) {
+       t.killed = true;
+       t.leak_bytes = 1u << 20;
+       t.maker.pool.limit = 48u << 20;
+     }},
+    {"hostile",
+     [](Training& t) {
+       t.names = kHostile;
+       t.layers = static_cast<int>(kHostile.size());
+       t.steps = 8;
+     }},
+    {"longnames",
+     [](Training& t) {
+       t.names = long_names();
+       t.layers = 60;
+       t.steps = 20;
+     }},
+    // 50 encoder layers of four parts each, named as large models name them.
+    {"transformer",
+     [](Training& t) {
+       t.maker.framework = vramscope::trace::Framework::pytorch;
+       t.layers = 200;
+       t.nested = true;
+       t.small_blocks = 1;
+       t.steps = 6;
+     }},
     // About 100 events a layer and step; events=N picks the number of steps.
-    {"large", [](Training& t) { t.layers = 200, t.small_blocks = 6, t.layer_bytes = 4u << 20; }},
+    {"large",
+     [](Training& t) {
+       t.layers = 200;
+       t.small_blocks = 6;
+       t.layer_bytes = 4u << 20;
+     }},
 };
 
 // Traces that lack something.
 const std::map<std::string, std::function<void(Maker&)>> kOdd = {
     {"empty", [](Maker&) {}},
     {"one", [](Maker& m) { m.alloc({"Relu", "output", 1024}); }},
+    {"xlaplans",
+     [](Maker& m) {
+       m.alloc({"Relu", "output", 1024});
+       m.setting("xla.plans", "xla-plans");
+     }},
     {"nofrees",
      [](Maker& m) {
        for (int i = 0; i < 5000; ++i) m.alloc({"Relu", "output", 512});
@@ -88,9 +150,11 @@ int write_odd(const std::string& name, const char* path) {
 int usage() {
   std::fprintf(stderr,
                "usage: tracegen CASE FILE [seed=N] [steps=N] [layers=N] [leak=BYTES] [every=N] [noise=BYTES] [events=N] "
-               "[limit=BYTES] [growth=0|1] [teardown=0|1]\ncases:");
+               "[limit=BYTES] [growth=0|1] [teardown=0|1] [rank=N] [signal=N]\ncases:");
   for (const auto& [name, set] : kCases) std::fprintf(stderr, " %s", name.c_str());
   for (const auto& [name, write] : kOdd) std::fprintf(stderr, " %s", name.c_str());
+  for (const std::string& name : vramscope::tracegen::forged_cases()) std::fprintf(stderr, " %s", name.c_str());
+  for (const std::string& name : vramscope::tracegen::trouble_cases()) std::fprintf(stderr, " %s", name.c_str());
   std::fprintf(stderr, "\n");
   return 2;
 }
@@ -99,6 +163,10 @@ int usage() {
 
 int main(int argc, char** argv) {
   if (argc == 3 && kOdd.contains(argv[1])) return write_odd(argv[1], argv[2]);
+  for (const std::string& name : vramscope::tracegen::forged_cases())
+    if (argc == 3 && name == argv[1]) return vramscope::tracegen::write_forged(name, argv[2]) ? 0 : 2;
+  for (const std::string& name : vramscope::tracegen::trouble_cases())
+    if (argc == 3 && name == argv[1]) return vramscope::tracegen::write_trouble(name, argv[2]) ? 0 : 2;
   if (argc < 3 || !kCases.contains(argv[1])) return usage();
   Training program;
   kCases.at(argv[1])(program);
@@ -124,6 +192,10 @@ int main(int argc, char** argv) {
       program.maker.pool.limit = value;
     else if (key == "growth")
       program.maker.pool.growth = value != 0;
+    else if (key == "rank")
+      program.rank = static_cast<std::int64_t>(value);
+    else if (key == "signal")
+      program.signal = static_cast<std::int64_t>(value);
     else if (key == "teardown")
       program.teardown = value != 0;
     else if (key == "events")

@@ -10,6 +10,7 @@ Result<Maker> Maker::create(const std::filesystem::path& path, const Options& op
   if (!writer) return std::unexpected(writer.error());
   Maker out(std::move(*writer));
   out.us_per_event_ = options.us_per_event;
+  out.names_limit_ = options.names_limit;
   out.thread_ = out.writer_.thread({100, out.writer_.string("main")});
   for (int d = 0; d < options.devices; ++d) {
     Bfc::Options pool = options.pool;
@@ -19,7 +20,7 @@ Result<Maker> Maker::create(const std::filesystem::path& path, const Options& op
     row.device = options.memory == trace::Memory::host ? -1 : d;
     row.level = trace::Level::tensor;
     row.memory = options.memory;
-    row.framework = trace::Framework::tensorflow;
+    row.framework = options.framework;
     out.pools_.push_back({Bfc(pool), out.writer_.pool(row)});
   }
   return out;
@@ -46,7 +47,8 @@ std::optional<Handle> Maker::alloc(const Want& want) {
   auto given = pool.bfc.allocate(want.bytes);
   trace::SiteId id = site(want);
   if (!given) {
-    writer_.append(now(), trace::Oom{id, 1, true, pool.bfc.live(), pool.bfc.pool(), largest, pool.bfc.limit()});
+    writer_.append(now(),
+                   trace::Oom{id, 1, true, pool.bfc.live(), pool.bfc.pool(), largest, names_limit_ ? pool.bfc.limit() : 0});
     pool.ooms += 1;
     return std::nullopt;
   }
@@ -80,6 +82,12 @@ void Maker::setting(const std::string& key, const std::string& value) {
 
 void Maker::op_source(const std::string& op, const std::string& file, std::uint64_t line, const std::string& layer) {
   writer_.op_source({writer_.string(op), writer_.string(file), line, writer_.string("build"), writer_.string(layer)});
+}
+
+void Maker::source(const std::string& file, trace::SourceState state, const std::map<std::uint64_t, std::string>& lines) {
+  const trace::StringId name = writer_.string(file);
+  writer_.source_file({name, state, 0});
+  for (const auto& [line, text] : lines) writer_.source_line({name, line, writer_.string(text)});
 }
 
 void Maker::device_sample(int device, std::uint64_t used, std::uint64_t total, std::uint64_t process) {

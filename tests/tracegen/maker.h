@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +37,10 @@ class Maker {
   struct Options {
     int devices = 1;
     trace::Memory memory = trace::Memory::device;
+    trace::Framework framework = trace::Framework::tensorflow;
     Bfc::Options pool;
     std::uint64_t us_per_event = 3;
+    bool names_limit = true;  // a failed request says what the pool may take
   };
   static Result<Maker> create(const std::filesystem::path& path, const Options& options);
   Maker(Maker&&) = default;
@@ -48,7 +51,10 @@ class Maker {
             const std::string& detail = {});
   void tag(const Handle& handle, trace::Category category, const std::string& name, const std::string& layer);
   void setting(const std::string& key, const std::string& value);
+  void report(const trace::Report& report) { writer_.append(now(), report); }
+  trace::StringId string(std::string_view text) { return writer_.string(text); }
   void op_source(const std::string& op, const std::string& file, std::uint64_t line, const std::string& layer);
+  void source(const std::string& file, trace::SourceState state, const std::map<std::uint64_t, std::string>& lines);
   void device_sample(int device, std::uint64_t used, std::uint64_t total, std::uint64_t process);
   void wait(std::uint64_t us) { time_us_ += us; }
   Status finish();                              // with the pools' own totals, as the recorder keeps them
@@ -72,6 +78,7 @@ class Maker {
   std::vector<Pool> pools_;
   trace::ThreadId thread_{};
   std::uint64_t seq_ = 0, time_us_ = 0, us_per_event_ = 3;
+  bool names_limit_ = true;
 };
 
 }  // namespace vramscope::tracegen

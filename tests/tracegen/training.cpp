@@ -17,7 +17,12 @@ class Run {
   Run(Maker maker, const Training& program) : maker_(std::move(maker)), p_(program), random_(program.seed) {}
 
   Result<Truth> go() {
-    maker_.setting("tensorflow.version", "2.21.0");
+    if (p_.maker.framework == trace::Framework::pytorch)
+      maker_.setting("torch.version", "2.9.0");
+    else
+      maker_.setting("tensorflow.version", "2.21.0");
+    if (p_.rank >= 0) maker_.setting("rank", std::to_string(p_.rank));
+    if (p_.signal > 0) maker_.setting("process.signal", std::to_string(p_.signal));
     phase(MarkEdge::begin, "build");
     for (int d = 0; d < p_.devices; ++d)
       for (int l = 0; l < p_.layers; ++l) {
@@ -37,11 +42,14 @@ class Run {
  private:
   std::string layer(int l) const {
     const std::string number = std::to_string(l);
+    constexpr const char* kParts[] = {"query", "key", "value", "output"};
+    if (p_.nested) return "encoder/layer_" + std::to_string(l / 4) + "/" + kParts[l % 4];
     return p_.names.empty() ? "dense_" + number : p_.names[static_cast<std::size_t>(l) % p_.names.size()] + number;
   }
   std::string file(int l) const { return p_.names.empty() ? "train.py" : layer(l); }
   std::string op(const std::string& scope, int l, const std::string& type) const {
     if (p_.eager) return type.substr(type.rfind('/') + 1);
+    if (p_.nested) return layer(l) + "/" + type.substr(type.rfind('/') + 1);  // as PyTorch's modules name them
     return call() + scope + "sequential/" + layer(l) + "/" + type;
   }
   std::string call() const {
@@ -70,8 +78,11 @@ class Run {
     return true;
   }
 
+  // Hostile names come with steps that all claim to be the same one.
+  std::int64_t number_of(std::int64_t s) const { return p_.names.empty() ? s - 1 : 7; }
+
   bool step(std::int64_t s) {
-    if (p_.marks) maker_.mark(MarkKind::step, p_.instants ? MarkEdge::instant : MarkEdge::begin, "train", s - 1);
+    if (p_.marks) maker_.mark(MarkKind::step, p_.instants ? MarkEdge::instant : MarkEdge::begin, "train", number_of(s));
     step_peak_ = maker_.pool(0).live();
     double scale = p_.variable_shapes ? std::uniform_real_distribution(0.5, 1.5)(random_) : 1.0;
     auto bytes = static_cast<std::uint64_t>(static_cast<double>(p_.layer_bytes) * scale) / 256 * 256;
@@ -79,7 +90,7 @@ class Run {
     for (int d = 0; ok && d < p_.devices; ++d) ok = pass(s, d, bytes);
     if (ok) ok = keep(s);
     if (!ok) return false;
-    if (p_.marks && !p_.instants) maker_.mark(MarkKind::step, MarkEdge::end, "train", s - 1);
+    if (p_.marks && !p_.instants) maker_.mark(MarkKind::step, MarkEdge::end, "train", number_of(s));
     truth_.step_peak.push_back(step_peak_);
     truth_.left_after.push_back(maker_.pool(0).live());
     if (s > 1) truth_.steady_peak = std::max(truth_.steady_peak, step_peak_);
@@ -96,6 +107,7 @@ class Run {
     std::vector<Handle> kept;
     for (int l = 0; l < p_.layers; ++l) {
       if (!small("", l, d)) return false;
+      if (p_.xla_bytes > 0 && !brief({op("", l, "XlaLaunch"), "temp", p_.xla_bytes, d})) return false;
       if (s == 1 && p_.autotune_bytes > 0 && !brief({op("", l, "Conv2D"), "", p_.autotune_bytes, d, 0})) return false;
       auto a = get({op("", l, "Relu"), "output", bytes, d, 1, "[32,64]", file(l), static_cast<std::uint64_t>(10 + l)});
       if (!a) return false;

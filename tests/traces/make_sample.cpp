@@ -1,6 +1,6 @@
 // Writes the sample traces of the format's current version: every dictionary, every kind of event, several chunks.
 //   make_sample FILE [--steps N] [--limit BYTES] [--anonymize]
-// The committed ones are never written again: they are what version 1.0 looked like. A new version gets new files.
+// The committed ones are never written again: they are what each version looked like. A new version gets new files.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -45,7 +45,7 @@ class Sample {
     const FrameId fit = w_.frame({s("fit"), s("train.py"), 42, 0, {}});
     const FrameId call = w_.frame({s("call"), s("model.py"), 17, 0, {}});
     const FrameId native = w_.frame({{}, s("libtensorflow_cc.so.2"), 0, 0x1234560, s("00c0ffee00c0ffee")});
-    const StackId stack = w_.stack(0x0123456789abcdef, std::vector{native, call, fit});
+    const StackId stack = w_.stack(0x0123456789abcdef, std::vector{native, call, fit}, 745);
     for (std::uint64_t i = 0; i < 40; ++i) {
       const std::string op = fmt::format("model/dense_{}/{}", i / 4, i % 2 == 0 ? "MatMul" : "BiasAdd");
       sites_.push_back(w_.site({bfc_,
@@ -59,7 +59,9 @@ class Sample {
                                 {},
                                 0}));
       w_.op_source({s(op), s("model.py"), 17 + i, s("call"), s(fmt::format("dense_{}", i / 4))});
+      w_.source_line({s("model.py"), 17 + i, s(fmt::format("    x = dense_{}(x)", i))});
     }
+    w_.source_file({s("model.py"), SourceState::kept, 1'700'000'000'000'000});
     direct_ = w_.site({.pool = driver_, .requested = 1 << 20, .stream = 0x5555, .owner = s("libnccl.so.2"), .flags = 1});
     host_ = w_.site({.pool = pinned_, .requested = 65536, .owner = s("libcudart.so.12")});
   }
@@ -67,8 +69,8 @@ class Sample {
   void beginning() {
     w_.append(at(), Setting{s("process.command"), s("python train.py")});
     w_.append(at(), Setting{s("tensorflow.version"), s("2.21.0")});
-    // What names may hold: control characters, quotes, text that is no UTF-8, a lot of it.
-    w_.append(at(), Setting{s("hostile"), s(std::string("a\nb\0c\"\\\x1b\xff\xc3 \xe2\x82\xac", 15) + std::string(2000, 'x'))});
+    // What names may hold: control characters, quotes, text that is not UTF-8, long text.
+    w_.append(at(), Setting{s("hostile"), s(std::string("a\nb\0c\"\\\x1b\xff\xc3 \xe2\x82\xac", 14) + std::string(2000, 'x'))});
     w_.append(at(), Context{0, 400 << 20, std::uint64_t{20} << 30, std::uint64_t{24} << 30});
     w_.append(at(), Region{bfc_, 0x7f0000000000, std::uint64_t{1} << 30, false});
     w_.alloc(at(), {direct_, 0x7e0000000000, 2 << 20, 0});
@@ -109,7 +111,28 @@ class Sample {
     w_.append(at(), Stats{bfc_, 968, 131072, 400000, 17920, std::uint64_t{1} << 30, std::uint64_t{1} << 30});
     w_.append(at(), Totals{bfc_, 968, 960, 131072, 400000, 17920, std::uint64_t{1} << 30, 1, true, 0});
     w_.append(at(), Lost{LossKind::gap, 3});
+    reports();
     w_.append(at(), Region{bfc_, 0x7f0000000000, std::uint64_t{1} << 30, true});
+  }
+
+  void reports() {
+    const StringId file = s("/data/Größe.py");
+    w_.append(at(), VariableOp{s("gradient_tape/MatMul"), OpRole::gradient, Category::gradient, s("dense_0/kernel")});
+    w_.append(at(), VariableOp{s("adam/AssignAddVariableOp"), OpRole::storage, Category::optimizer_state, s("größe")});
+    w_.append(at(), VariableOp{s("mul"), OpRole::value, Category::parameter, s("dense_0/kernel")});
+    w_.append(at(), HeldTensors{s("verläufe"), s("list"), s("global of __main__ (Größe.py)"), file, 31, 9, 9 << 20, 1250});
+    w_.append(at(), PersistentTape{file, 45, 10});
+    w_.append(at(), Retrace{s("überholt"), s("n: Literal[8] -> n: Literal[9]"), file, 17, 10});
+    w_.append(at(), BakedConstant{s("GatherV2/params"), s("nachschlagen"), s("(600, 600)"), s("float32"), file, 14, 1440000, 2});
+    w_.append(at(), Float64Variable{s("größe"), file, 6, 131072});
+    w_.append(at(), DatasetOnDevice{s("GPU:0"), file, 37, 8 << 20});
+    w_.append(at(), CachedDataset{file, 38, 8 << 20, 128});
+    w_.append(at(), TracedGraph{s("überholt"), file, 17, 1, 96, 500 << 20, 524 << 20});
+    w_.append(at(), DatasetStage{s("ShuffleDatasetV3"), file, 39, 2, 1000, 8 << 20});
+    w_.append(at(), StageBuffer{s("ShuffleDatasetV3"), 2, 640, 5 << 20});
+    w_.append(at(), Float64Enters{file, 7, 131072});
+    w_.append(at(), HostLine{s("numpy"), file, 12, 3, 24 << 20, 2});
+    w_.append(at(), PoolLimit{0, std::uint64_t{1} << 30});
   }
 
   Writer& w_;

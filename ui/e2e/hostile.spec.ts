@@ -8,7 +8,6 @@ const REPORT = path.join(data, "hostile.html");
 
 for (const where of ["server", "report"] as const) {
   test(`in a ${where} they stay names`, async ({ page }) => {
-    test.setTimeout(120_000);
     page.on("dialog", () => { throw new Error("a name opened a dialog"); });
     const served = where === "server" ? await serve(trace("hostile")) : null;
     try {

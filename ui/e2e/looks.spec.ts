@@ -15,7 +15,7 @@ const REAL: Record<string, string> = {
   source: "source", diff: "diff?trace=0&with=1",
 };
 const MADE: Record<string, string> = {
-  leaks: "leaks?trace=1", "pool-map": "map?at=peak", "pool-map-age": "map?at=peak&mode=age", oom: "oom?trace=2", start: "start", "no-steps": "steps?trace=3", autotuning: "overview",
+  leaks: "leaks?trace=1", "pool-map": "map?at=peak", "pool-map-age": "map?at=peak&mode=age", oom: "oom?trace=4", start: "start", "no-steps": "steps?trace=3", autotuning: "overview",
 };
 
 for (const [name, view] of [...Object.entries(REAL), ...Object.entries(MADE)]) {

@@ -12,7 +12,7 @@ interface WorkerFixtures {
 
 export const test = base.extend<Fixtures, WorkerFixtures>({
   served: [async ({}, use) => {
-    const served = await serve(trace("train"), trace("leak"), trace("oom"), trace("nosteps"));
+    const served = await serve(trace("train"), trace("leak"), trace("oom"), trace("nosteps"), trace("fragmented"));
     await use(served);
     served.stop();
   }, { scope: "worker" }],

@@ -11,9 +11,9 @@ test("a leak is named, with what grows", async ({ open, page }) => {
 
 test("out of memory has a verdict and leads to its proof", async ({ open, page }) => {
   await open("oom?trace=2");
-  await expect(page.locator("main dl")).toContainText("Verdict");
-  await page.getByRole("link", { name: "Pool map at the moment" }).click();
-  await expect.poll(() => page.url()).toContain("#map");
+  await expect(page.locator("[data-cause='too big']")).toContainText("yes");
+  await page.locator("main").getByRole("link", { name: "Pool map" }).click();
+  await expect.poll(() => page.url()).toContain("#map?trace=2&at=oom:1");
   await expect(page.locator("main h1")).not.toBeEmpty();
 });
 
@@ -25,7 +25,7 @@ test("no steps: why, and what to do", async ({ open, page }) => {
 
 test("several traces have a start page, two can be compared", async ({ open, page }) => {
   await open("start");
-  await expect(page.getByRole("region", { name: "Traces" }).locator("tbody tr")).toHaveCount(4);
+  await expect(page.getByRole("region", { name: "Traces" }).locator("tbody tr")).toHaveCount(5);
   await open("diff?trace=0&with=1");
   await expect(page.locator("[data-diff='Peak']")).toBeVisible();
   const sentence = await page.locator("[data-sentence]").textContent();

@@ -27,7 +27,7 @@ export const TENSORFLOW = { TF_CPU_ALLOCATOR_USE_BFC: "1", TF_CPP_MIN_LOG_LEVEL:
 /** A real training of TensorFlow, as the trace `name`. Returns the folder of its source, which the Source view reads. */
 export async function record(name: string, ...args: string[]): Promise<string[]> {
   if (noTensorFlow) return [];
-  const folder = mkdtempSync(path.join(os.tmpdir(), `${name}-`)); // its path is in pictures: it tells nothing about this machine
+  const folder = mkdtempSync(path.join(os.tmpdir(), `${name}-`)); // its path is in pictures: it reveals nothing about this machine
   const script = path.join(folder, "train.py");
   copyFileSync(path.join(root, "ui/e2e/train.py"), script);
   const child = spawn(vramscope, ["run", "-q", "-o", folder, "--", python, script, ...args], { env: { ...process.env, ...TENSORFLOW }, stdio: ["ignore", "ignore", "pipe"] });
@@ -51,6 +51,7 @@ export function json(...args: string[]): Record<string, unknown> {
 export interface Served {
   address: string;
   origin: string;
+  token: string;
   pid: number;
   stop: () => void;
 }
@@ -66,5 +67,6 @@ export async function serve(...traces: string[]): Promise<Served> {
     });
     child.on("exit", (code) => reject(new Error(`vramscope serve ended with ${code}`)));
   });
-  return { address, origin: new URL(address).origin, pid: child.pid ?? 0, stop: () => child.kill("SIGTERM") };
+  const { origin, hash } = new URL(address);
+  return { address, origin, token: hash.replace("#token=", ""), pid: child.pid ?? 0, stop: () => child.kill("SIGTERM") };
 }

@@ -64,14 +64,14 @@ test("layers: names as in model.summary(), with their bytes", async ({ page, rea
   const layers = json("layers", trace("graph"), "--at", "steady") as { rows: Layer[]; sentence: string };
   await expect(page.locator("[data-sentence]")).toHaveText(layers.sentence);
   const names = await columnText(page, "Layers", "Layer");
-  // In the order of the model; what is no layer of it is grouped by what it is for.
+  // In the order of the model; what is not a layer is grouped by its purpose.
   const model = ["(input)", "conv2d", "batch_normalization", "conv2d_1", "max_pooling2d", "conv2d_2", "global_average_pooling2d", "dense", "dense_1"];
   expect(names.filter((name) => model.includes(name))).toEqual(model);
   const groups = ["(loss and metrics)", "(optimizer)", "(sequential)", "outside any layer"];
   expect(names.filter((name) => !model.includes(name) && !groups.includes(name))).toEqual([]);
   expect(names.map((name) => (name === "outside any layer" ? "" : name))).toEqual(layers.rows.map((row) => row.name));
   expect(await columnBytes(page, "Layers", "At this instant")).toEqual(layers.rows.map((row) => row.total));
-  expect(await columnBytes(page, "Layers", "Own maximum")).toEqual(layers.rows.map((row) => row.own_peak));
+  expect(await columnBytes(page, "Layers", "Own peak")).toEqual(layers.rows.map((row) => row.own_peak));
   expect(await columnBytes(page, "Layers", "Parameters")).toEqual(layers.rows.map((row) => row.parameters));
   expect(await columnBytes(page, "Layers", "Activations")).toEqual(layers.rows.map((row) => row.activations));
 });
@@ -86,8 +86,8 @@ test("peak: rows add up to the command line's total, filtered too", async ({ pag
   }
 });
 
-test("leaks, pool map and OOM say the command line's sentence", async ({ page, real }) => {
-  for (const [view, verb] of [["leaks", "leaks"], ["map", "fragmentation"], ["oom", "oom"]] as const) {
+test("leaks and OOM say the command line's sentence", async ({ page, real }) => {
+  for (const [view, verb] of [["leaks", "leaks"], ["oom", "oom"]] as const) {
     await visit(page, real, view);
     await expect(page.locator("[data-sentence]"), view).toHaveText((json(verb, trace("graph")) as { sentence: string }).sentence);
   }

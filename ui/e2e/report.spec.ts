@@ -18,15 +18,15 @@ const test = base.extend({
 
 test("is small and opens at once", async ({ page }) => {
   expect(statSync(path.join(data, "train.html")).size).toBeLessThan(5_000_000);
-  // The best of a few: other tests run beside this one.
-  let best = Infinity;
-  for (let i = 0; i < 4 && best >= 1000; i++) {
-    await page.goto("about:blank");
-    await page.goto(REPORT);
-    await settled(page);
-    best = Math.min(best, await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9));
-  }
-  expect(best).toBeLessThan(1000);
+  // In processor time of the page, which does not depend on what else runs on the machine.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const busy = async () => (await session.send("Performance.getMetrics")).metrics.find((each) => each.name === "TaskDuration")!.value;
+  await page.goto("about:blank");
+  const before = await busy();
+  await page.goto(REPORT);
+  await settled(page);
+  expect(await busy() - before, "seconds until everything is drawn").toBeLessThan(1);
 });
 
 for (const view of ["overview", "timeline", "peak", "peak?at=peak&mode=flame", "steps", "layers", "leaks", "map?at=peak", "oom", "source"]) {
@@ -49,7 +49,7 @@ test("shows the figures of the command line", async ({ page }) => {
 test("of one run offers no controls of a diff, but says how to get one", async ({ page }) => {
   await page.goto(`${REPORT}#diff`);
   await settled(page);
-  await expect(page.locator("[data-note]")).toContainText("There is one run here");
+  await expect(page.locator("[data-note]")).toContainText("Only one run is open");
   await expect(page.locator("main select, main button")).toHaveCount(0);
 });
 

@@ -10,6 +10,7 @@ export default async function setup(): Promise<() => void> {
   generate("train", "autotune", "steps=24", "layers=6");
   generate("leak", "leak", "steps=40");
   generate("oom", "toobig");
+  generate("fragmented", "fragmented");
   generate("hostile", "hostile");
   generate("long", "clean", "steps=1000"); // more than one chunk
   generate("nosteps", "nomarks", "steps=2");

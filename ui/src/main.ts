@@ -4,6 +4,7 @@ import "./app.css";
 import { Client, type Transport } from "./rpc/client";
 import { EmbeddedTransport } from "./rpc/embedded";
 import { HttpTransport } from "./rpc/http";
+import { takeToken } from "./rpc/token";
 import { app, watchFonts, watchTheme } from "./state/app.svelte";
 import { follow } from "./state/live";
 import { PROTOCOL } from "./gen/rpc";
@@ -11,28 +12,20 @@ import { PROTOCOL } from "./gen/rpc";
 async function transport(): Promise<Transport> {
   const payload = document.getElementById("payload")?.textContent?.trim() ?? "";
   if (payload) return EmbeddedTransport.open(payload);
-  dropToken();
   return new HttpTransport();
-}
-
-/** The token came as ?token=… and is a cookie by now; it leaves the address bar, so that copied links do not carry it. */
-function dropToken(): void {
-  const url = new URL(location.href);
-  if (!url.searchParams.has("token")) return;
-  url.searchParams.delete("token");
-  history.replaceState(null, "", url);
 }
 
 async function start(): Promise<void> {
   watchTheme();
   watchFonts();
+  takeToken();
   app.readAddress();
-  mount(App, { target: document.getElementById("app") as HTMLElement }); // the frame is there at once, the data when it is unpacked
+  mount(App, { target: document.getElementById("app") as HTMLElement }); // the frame appears at once, the data when it is unpacked
   try {
     app.client = new Client(await transport());
     const hello = await app.client.ask("hello", {});
-    if (hello.protocol !== PROTOCOL) throw new Error(`The page speaks version ${PROTOCOL}, the program version ${hello.protocol}: reload the page.`);
-    if (hello.traces.length === 0 && !hello.live) throw new Error("There is no trace here. Record one with `vramscope run -- python train.py`.");
+    if (hello.protocol !== PROTOCOL) throw new Error(`The page uses protocol version ${PROTOCOL}, the program version ${hello.protocol}: reload the page.`);
+    if (hello.traces.length === 0 && !hello.live) throw new Error("No trace found. Record one with `vramscope run -- python train.py`.");
     app.hello = hello;
     if (hello.traces.length > 1 && location.hash === "") app.place.view = "start";
     follow();

@@ -1,43 +1,14 @@
-"""Late attach: what existed before the hooks did is found among the interpreter's objects."""
+"""Late attach: finds what was created before the hooks were installed among the interpreter's objects."""
 from __future__ import annotations
 
-import gc
 import sys
-from typing import Any, Tuple
+from importlib import import_module
 
-from . import keras_variables, tf_variables
-
-
-def _types(name: str, *paths: str) -> Tuple[type, ...]:
-    """Classes that are loaded already, by module and name."""
-    found = []
-    for path in paths:
-        module = sys.modules.get(path)
-        kind = getattr(module, name, None)
-        if isinstance(kind, type):
-            found.append(kind)
-    return tuple(found)
+from . import importing
 
 
-def all() -> None:  # noqa: A001
-    variable = _types("BaseResourceVariable", "tensorflow.python.ops.resource_variable_ops")
-    layer = _types("Layer", "keras.src.layers.layer", "keras.src.engine.base_layer", "tf_keras.src.engine.base_layer")
-    model = _types("Model", "keras.src.models.model", "keras.src.engine.training", "tf_keras.src.engine.training")
-    optimizer = _types("BaseOptimizer", "keras.src.optimizers.base_optimizer") or _types(
-        "_BaseOptimizer", "keras.src.optimizers.optimizer", "tf_keras.src.optimizers.optimizer")
-    metric = _types("Metric", "keras.src.metrics.metric", "keras.src.metrics.base_metric", "tf_keras.src.metrics.base_metric")
-    known = tf_variables.known()
-    tracked = keras_variables.known()
-    for thing in gc.get_objects():
-        kind: Any = type(thing)
-        if issubclass(kind, variable):
-            if id(thing) not in known:
-                tf_variables.remember(thing)
-        elif issubclass(kind, metric):          # in Keras 2 a layer too
-            if id(thing) not in tracked:
-                keras_variables.track_metric(thing)
-        elif issubclass(kind, layer):
-            if id(thing) not in tracked:
-                keras_variables.track(thing, issubclass(kind, model))
-        elif issubclass(kind, optimizer) and id(thing) not in tracked:
-            keras_variables.track_optimizer(thing)
+def what_exists() -> None:
+    """Each framework that is already imported finds its own objects."""
+    for framework in importing.FRAMEWORKS:
+        if "ADOPT" in framework and framework["MODULE"] in sys.modules:
+            import_module(framework["ADOPT"]).what_exists()

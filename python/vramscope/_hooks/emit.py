@@ -1,26 +1,23 @@
-"""What hooks say to the recorder.
+"""How hooks report to the recorder.
 
-Nothing is said when a framework is merely imported: a process that never computes must leave no trace. The settings are therefore
-queued and go out with the first mark.
+Importing a framework reports nothing, because a process that never computes must leave no trace. Settings are therefore queued and
+sent with the first mark.
 """
 from __future__ import annotations
 
-import itertools
-import json
 import os
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from .. import _recorder
-from .._recorder import BEGIN, CATEGORIES, END, INSTANT, PHASE
+from .._schema import BEGIN, CATEGORIES, END, INSTANT, OP_ROLES, PHASE, REPORTS
 
 _recorder_in_use: Optional[_recorder.Recorder] = None
 _at_first_event: List[Callable[[], None]] = []
 _encoded: Dict[str, bytes] = {}
-_facts = itertools.count(1)
 
 
 def _ready() -> Optional[_recorder.Recorder]:
-    """The recorder; at the first call that finds it recording, the queued settings go first."""
+    """The recorder. The first call that finds it recording sends the queued settings."""
     global _recorder_in_use
     if _recorder_in_use is None:
         recorder = _recorder.active()
@@ -33,7 +30,7 @@ def _ready() -> Optional[_recorder.Recorder]:
 
 
 def forget() -> None:
-    """Recording ended, or this is another process now: a later one is found anew."""
+    """Called when recording ends and after a fork: a later recorder is looked up again."""
     global _recorder_in_use
     _recorder_in_use = None
 
@@ -42,7 +39,7 @@ os.register_at_fork(after_in_child=forget)
 
 
 def text(value: str) -> bytes:
-    """Encoded once for each name: the same few names come at every step."""
+    """Encoded once per name, because the same few names occur in every step."""
     found = _encoded.get(value)
     if found is None:
         if len(_encoded) > 100_000:
@@ -52,7 +49,7 @@ def text(value: str) -> bytes:
 
 
 def quietly(action: Callable[[], object]) -> None:
-    """Our own mistakes stay ours."""
+    """Errors of ours must not reach the program."""
     try:
         action()
     except Exception:  # noqa: BLE001
@@ -93,9 +90,25 @@ def op_source(op: str, file: str, line: int, function: str, layer: Optional[str]
                            None if not layer else text(layer))
 
 
-def fact(kind: str, key: Optional[str] = None, **fields: object) -> None:
-    """Something the allocations cannot tell: the analysis makes a finding of it. The same key says it again with newer numbers."""
-    setting(f"fact.{kind}.{key if key is not None else next(_facts)}", json.dumps(fields, sort_keys=True, default=str))
+def report(event: str, **fields: Any) -> None:
+    """Reports something that allocations cannot reveal: an event of schema/trace/schema.json with all its fields. Reporting the same
+    line of source code again updates it."""
+    recorder = _recorder_in_use or _ready()
+    if recorder is not None:
+        kind, texts, numbers = REPORTS[event]
+        recorder.report_event(kind, [str(fields[name]).encode("utf-8", "replace") for name in texts], [int(fields[name]) for name in numbers])
+
+
+def variable_op(op: str, role: str, category: str, variable: str) -> None:
+    """Reports what an op of a graph computes for a variable."""
+    report("variable_op", op=op, role=OP_ROLES[role], category=CATEGORIES[category], variable=variable)
+
+
+def watching(framework: bytes) -> None:
+    """Reports that this framework has hooks; written to the trace once the framework computes."""
+    recorder = _recorder.loaded()
+    if recorder is not None:
+        recorder.python_watches(framework)  # type: ignore[attr-defined]
 
 
 class phase:

@@ -1,5 +1,7 @@
 """Runs a hook right after a framework was imported.
 
+Which frameworks there are is what the folders beside this file say: a framework joins by having one with a framework.py.
+
 Also loaded on its own by the start-up hook, in every Python process of a recorded run: it imports nothing of the package, and of the
 standard library only what the interpreter has loaded anyway (importlib.util and typing would cost 15 ms).
 """
@@ -10,73 +12,74 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 
-# Imported module -> the hook that is told about it.
-HOOKS = {
-    "tensorflow": "vramscope._hooks.tensorflow",
-    "keras": "vramscope._hooks.keras",
-    "tf_keras": "vramscope._hooks.keras",
-    "torch": "vramscope._hooks.torch",
-    "torch._dynamo.convert_frame": "vramscope._hooks.torch_loops",
-    "torch._dynamo.output_graph": "vramscope._hooks.torch_loops",
-    "torch._functorch._aot_autograd.runtime_wrappers": "vramscope._hooks.torch_loops",
-    "torch._inductor.codecache": "vramscope._hooks.torch_loops",
-    "torch.distributed.distributed_c10d": "vramscope._hooks.torch_loops",
-    "torch.nn.parallel.distributed": "vramscope._hooks.torch_loops",
-    "torch.utils.checkpoint": "vramscope._hooks.torch_loops",
-    "torch.utils.data._utils.worker": "vramscope._hooks.torch_loops",
-    "torch.distributed.fsdp._fully_shard._fsdp_param_group": "vramscope._hooks.torch_loops",
-    "lightning.pytorch.trainer.connectors.callback_connector": "vramscope._hooks.torch_loops",
-    "pytorch_lightning.trainer.connectors.callback_connector": "vramscope._hooks.torch_loops",
-    "transformers.trainer": "vramscope._hooks.torch_loops",
-}
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(_HERE)
 
 
-class _Loader:
-    """The module's own loader, and the hook after it."""
+def _registrations():
+    """What each framework says about itself: the names in framework.py of its folder here. Read without importing the folder."""
+    for folder in sorted(os.listdir(_HERE)):
+        file = os.path.join(_HERE, folder, "framework.py")
+        if "." not in folder and os.path.isfile(file):
+            name = f"vramscope._hooks.{folder}.framework"
+            names = {"__name__": name, "__file__": file}
+            exec(SourceFileLoader(name, file).get_code(name), names)
+            yield names
 
-    def __init__(self, loader, hook: str) -> None:
-        self._loader = loader
-        self._hook = hook
 
-    def create_module(self, spec: ModuleSpec):
-        return self._loader.create_module(spec)
+FRAMEWORKS = list(_registrations())
+# Imported module -> the hook to run.
+HOOKS = {module: hook for framework in FRAMEWORKS for module, hook in framework["WATCHED"].items()}
 
-    def exec_module(self, module) -> None:
-        # The module must not see us: some inspect their loader.
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        run(self._hook, module)
+
+class _Watched(ModuleSpec):
+    """A spec that runs the hook when its module is complete. The import system sets this one attribute at the end of an import,
+    whether it succeeds or not; a loader around the module's own would appear in every traceback of a failed import."""
+
+    def __setattr__(self, name: str, value) -> None:
+        ModuleSpec.__setattr__(self, name, value)
+        if name == "_initializing" and not value:
+            self.__class__ = ModuleSpec
+            module = sys.modules.get(self.name)
+            if module is not None:      # else the import has failed
+                run(HOOKS[self.name], module)
+
+
+def _watch_spec(spec) -> bool:
+    """True if the hook will run when the module is complete."""
+    if type(spec) is ModuleSpec:
+        spec.__class__ = _Watched
+    return type(spec) is _Watched
 
 
 class _Finder:
     @staticmethod
     def find_spec(name: str, path=None, target=None):
         if name == "vramscope":
-            # The package that belongs to the running recorder, also in an environment where it is not installed.
+            # The package that belongs to the running recorder, even if this environment does not have it installed.
             file = os.path.join(_PACKAGE, "__init__.py")
             spec = ModuleSpec(name, SourceFileLoader(name, file), origin=file, is_package=True)
             spec.has_location = True
             spec.submodule_search_locations = [_PACKAGE]
             return spec
-        hook = HOOKS.get(name)
-        if hook is None:
+        if name not in HOOKS:
             return None
-        # Only those behind us: another tool's finder in front may be asking us.
+        # Only finders after ours: another tool's finder before it may be the one calling.
         for finder in sys.meta_path[sys.meta_path.index(_Finder) + 1:]:
             if hasattr(finder, "find_spec"):
                 spec = finder.find_spec(name, path, target)
                 if spec is not None:
-                    if hasattr(spec.loader, "exec_module"):
-                        spec.loader = _Loader(spec.loader, hook)
+                    _watch_spec(spec)
                     return spec
         return None
 
 
 def run(hook: str, module) -> None:
-    """Installs one hook. What goes wrong is ours: it is said once and the program goes on without these marks."""
+    """Installs one hook. A failure is reported once, and the program continues without these marks. Does nothing in a process of a recorded run
+    that was started without the recorder (LD_PRELOAD removed)."""
     try:
-        import_module(hook).install(module)
+        if import_module("vramscope._recorder").loaded() is not None:
+            import_module(hook).install(module)
     except Exception as error:  # noqa: BLE001
         if isinstance(error, ModuleNotFoundError) and error.name == hook:
             return
@@ -87,9 +90,13 @@ def run(hook: str, module) -> None:
 
 
 def watch() -> None:
-    """From now on, hooks run when their frameworks are imported; those that are imported already get theirs now."""
+    """From now on, hooks run when their frameworks are imported. Frameworks that are already imported get theirs now."""
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)
     for name, hook in HOOKS.items():
-        if name in sys.modules:
-            run(hook, sys.modules[name])
+        module = sys.modules.get(name)
+        if module is None:
+            continue
+        spec = getattr(module, "__spec__", None)
+        if not (getattr(spec, "_initializing", False) and _watch_spec(spec)):
+            run(hook, module)

@@ -1,4 +1,4 @@
-"""Which variable belongs to which layer, by Keras' own structure; the names are those of `model.summary()`."""
+"""Which variable belongs to which layer, according to Keras' own structure; the names are those of `model.summary()`."""
 from __future__ import annotations
 
 import weakref
@@ -16,7 +16,7 @@ class Meaning(NamedTuple):
     category: str
     name: str
     layer: str
-    built: Optional[lines.Line] = None       # where the layer was made
+    built: Optional[lines.Line] = None       # where the layer was created
 
 
 def track(layer: Any, is_model: bool) -> None:
@@ -47,35 +47,42 @@ def _children(layer: Any) -> List[Any]:
     return list(layer._flatten_layers(include_self=False, recursive=False))
 
 
-def _own_variables(layer: Any) -> Iterator[Any]:
-    for attribute in ("_trainable_variables", "_non_trainable_variables", "_trainable_weights", "_non_trainable_weights"):
-        yield from layer.__dict__.get(attribute) or ()
+# What a layer made to be trained stays a parameter where it is frozen; moving averages and seeds never are.
+_LISTS = (("_trainable_variables", "parameter"), ("_trainable_weights", "parameter"), ("_non_trainable_variables", "buffer"),
+          ("_non_trainable_weights", "buffer"))
+
+
+def _own_variables(layer: Any) -> Iterator[Tuple[Any, str]]:
+    """Each with its category."""
+    for attribute, category in _LISTS:
+        for variable in layer.__dict__.get(attribute) or ():
+            yield variable, category
     for generator in layer.__dict__.get("_seed_generators") or ():
-        yield generator.state
+        yield generator.state, "buffer"
 
 
 def raw(variable: Any) -> List[Any]:
-    """The framework's own variables behind a Keras variable: one, or one for each replica."""
+    """The framework's own variables behind a Keras variable: one, or one per replica."""
     variable = getattr(variable, "_value", variable) if hasattr(variable, "path") else variable
     return list(getattr(variable, "_values", None) or [variable])
 
 
 def _replicas(variable: Any, meaning: Meaning) -> Iterator[Tuple[int, Meaning]]:
-    """Each of the framework's own variables with its name; TensorFlow calls a copy on another device replica_1."""
+    """Each of the framework's own variables with its name; a copy on another device is called replica_1, as in TensorFlow."""
     for i, one in enumerate(raw(variable)):
         yield id(one), meaning._replace(name=f"{meaning.name}/replica_{i}") if i else meaning
 
 
-_COUNTERS = ("_train_counter", "_test_counter", "_predict_counter")      # of a model in Keras 2, no part of its variables
+_COUNTERS = ("_train_counter", "_test_counter", "_predict_counter")      # of a model in Keras 2, not one of its variables
 
 
 def _walk(layer: Any, path: str, seen: Set[int], out: Dict[int, Meaning]) -> None:
     if id(layer) in seen:
         return
     seen.add(id(layer))
-    for variable in _own_variables(layer):
+    for variable, category in _own_variables(layer):
         name = f"{path}/{variable.name.split('/')[-1].split(':')[0]}" if path else variable.name
-        out.update(_replicas(variable, Meaning("parameter", name, path, layers.built(layer))))
+        out.update(_replicas(variable, Meaning(category, name, path, layers.built(layer))))
     for name in _COUNTERS:
         counter = layer.__dict__.get(name)
         if hasattr(counter, "assign_add"):
@@ -89,14 +96,14 @@ def _trained(optimizer: Any, models: List[Any]) -> List[Any]:
     index = getattr(optimizer, "_index_dict", None)
     if index is None:
         return list(getattr(optimizer, "_trainable_variables", None) or ())
-    # Keras 2 keeps only their keys.
+    # Keras 2 stores only their keys.
     by_key = {optimizer._var_key(variable): variable for model in models for variable in model.trainable_variables}
     return [by_key.get(key) for key in sorted(index, key=index.__getitem__)]
 
 
 def _slots(optimizer: Any, trained: List[Any], parameters: Dict[int, Meaning], out: Dict[int, Meaning]) -> None:
     owner: Dict[int, Meaning] = {}
-    # Every optimizer keeps its slots in lists parallel to the variables it trains.
+    # Every optimizer stores its slots in lists parallel to the variables it trains.
     for value in vars(optimizer).values():
         if isinstance(value, (list, tuple)) and trained and len(value) == len(trained) and value is not trained:
             for slot, variable in zip(value, trained):
@@ -112,13 +119,15 @@ def _slots(optimizer: Any, trained: List[Any], parameters: Dict[int, Meaning], o
 
 
 def describe() -> Dict[int, Meaning]:
-    """id of each of the framework's variables -> what it is."""
+    """id of each of the framework's variables -> its description."""
     out: Dict[int, Meaning] = {}
     metrics = _alive(_metrics)
-    seen: Set[int] = {id(metric) for metric in metrics}         # in Keras 2 they are layers too
+    seen: Set[int] = {id(metric) for metric in metrics}         # in Keras 2, they are also layers
     models = _alive(_models)
-    inner = {id(child) for model in models for child in model._flatten_layers(include_self=False)}
-    for model in models:
+    below = {id(model): list(model._flatten_layers(include_self=False)) for model in models}
+    inner = {id(child) for children in below.values() for child in children}
+    # The largest first: a Sequential keeps a model of the same layers beside itself, which nothing contains.
+    for model in sorted(models, key=lambda model: -len(below[id(model)])):
         if id(model) not in inner:
             _walk(model, "", seen, out)
     loose = _alive(_loose)
@@ -127,7 +136,7 @@ def describe() -> Dict[int, Meaning]:
     parameters = dict(out)
     for optimizer in _alive(_optimizers):
         _slots(optimizer, _trained(optimizer, models + loose), parameters, out)
-    # What a metric has counted so far is no weight of the model.
+    # The counters of a metric are not weights of the model.
     for metric in metrics:
         for variable in getattr(metric, "variables", ()):
             name = f"{metric.name}/{variable.name.split('/')[-1].split(':')[0]}"

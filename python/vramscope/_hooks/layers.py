@@ -1,29 +1,30 @@
-"""Which layer of the network is being called, under the name that `model.summary()` shows.
+"""The layer of the network that is being called, by the name that `model.summary()` shows.
 
-Kept by Keras' hook, read by TensorFlow's: at tracing time it tells whose op is being made, in eager mode it becomes a mark.
+Maintained by Keras' hook and read by TensorFlow's: while a function is traced, it identifies the layer of each new op; in eager
+mode, it becomes a mark.
 """
 from __future__ import annotations
 
 import bisect
 import threading
 import weakref
-from types import FrameType
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from . import lines
 
 
-# What lies outside of all layers, by what it is for.
+# What is outside all layers, by its purpose.
 OPTIMIZER = "(optimizer)"
 LOSS = "(loss and metrics)"
 ALL_REDUCE = "(all-reduce)"
+INPUT = "(input)"
 
 
 class Call(NamedTuple):
     path: str                       # "block_2/attention"; the outermost model itself has the path ""
-    built: Optional[lines.Line]     # where the layer was made
-    frame: Optional[FrameType]      # the frame inside which the layer runs
-    outside: str = ""               # what to call it where there is no path: "(net)" for what a model computes between its layers
+    built: Optional[lines.Line]     # where the layer was created
+    caller: int                     # address of the frame that called it, valid during the call; 0: not a forward pass
+    outside: str = ""               # name if there is no path: "(net)" for what a model computes between its layers
 
     @property
     def label(self) -> str:
@@ -31,21 +32,48 @@ class Call(NamedTuple):
 
 
 _MANY = 1 << 16
-_LOSS_CALL = Call("", None, None, LOSS)
+_LOSS_CALL = Call("", None, 0, LOSS)
 
 
-# Eager mode. The backward pass of most ops is not told the name scope of the forward op. But tensors are numbered as they are made: what
-# a layer's call made has a number between the ones at its begin and its end.
+# Eager mode. The backward pass of most ops does not get the name scope of the forward op. But tensors are numbered as they are
+# created: what a layer's call creates is newer than its arguments, and not newer than its result. (Asking for the number of the
+# next tensor would use it up, and change the names of functions in TensorFlow's messages.)
+def newest(values: Iterable[Any], depth: int = 4) -> int:
+    """The highest number of an eager tensor in `values`, or -1 if there is none."""
+    found = -1
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            number = newest(value, depth - 1) if depth else -1
+        elif isinstance(value, dict):
+            number = newest(value.values(), depth - 1) if depth else -1
+        else:
+            number = getattr(value, "_id", -1) if hasattr(value, "_numpy") else -1
+        found = max(found, number)
+    return found
+
+
+def is_symbolic(args: Any, kwargs: Any) -> bool:
+    """Whether a layer is called with symbols of Keras (3 or 2), directly or in one list."""
+    for value in (*args, *kwargs.values()):
+        first = value[0] if isinstance(value, (list, tuple)) and value else value
+        if type(first).__name__ == "KerasTensor":
+            return True
+    return False
+
+
 class Calls:
-    """The calls of layers in one thread, in the order of their ends."""
+    """The calls of layers in one thread, in the order in which they ended."""
 
     def __init__(self) -> None:
         self.begins: List[int] = []
         self.ends: List[int] = []
         self.calls: List[Call] = []
-        self.last: Optional[Call] = None        # whose op was differentiated last
+        self.last: Optional[Call] = None        # the layer whose op was differentiated last
 
     def add(self, begin: int, end: int, call: Call) -> None:
+        end = max(end, self.newest)             # of an inner layer, if this one returns something older
+        if end < begin:                         # it created nothing: symbols, or its input unchanged
+            return
         if len(self.ends) > _MANY:              # backward passes ask for the newest ones
             for kept in (self.begins, self.ends, self.calls):
                 del kept[:_MANY // 2]
@@ -53,12 +81,23 @@ class Calls:
         self.ends.append(end)
         self.calls.append(call)
 
+    @property
+    def newest(self) -> int:
+        return self.ends[-1] if self.ends else -1
+
     def holding(self, number: int) -> Optional[Call]:
-        """The innermost call that made this tensor; the loss if it was made after all of them."""
+        """The innermost call that created this tensor; the loss if it was created after all calls."""
         for i in range(bisect.bisect_left(self.ends, number), len(self.ends)):
             if self.begins[i] <= number:
                 return self.calls[i]
         return _LOSS_CALL if self.ends and number > self.ends[-1] else None
+
+
+def newest_of_call(args: Any, kwargs: Any) -> int:
+    """Number of the newest tensor that a layer is called with. If it is called with arrays: the newest one created by earlier
+    layers."""
+    number = newest((args, kwargs))
+    return number if number >= 0 else _thread.eager.newest
 
 
 class _Thread(threading.local):
@@ -85,12 +124,12 @@ def pop() -> None:
 
 
 class inside:
-    """`with inside("(optimizer)"):` what runs outside of all layers, under the name of what it is for."""
+    """`with inside("(optimizer)"):` labels what runs outside all layers by its purpose."""
 
     __slots__ = ("_call",)
 
     def __init__(self, name: str) -> None:
-        self._call = Call("", None, None, name)
+        self._call = Call("", None, 0, name)
 
     def __enter__(self) -> None:
         push(self._call)
@@ -99,27 +138,39 @@ class inside:
         pop()
 
 
-def frame_around(call: Call) -> Optional[FrameType]:
-    """The frame of the layer that calls this one; None if it is the outermost."""
+def caller_around(call: Call) -> int:
+    """Address of the frame that called the layer around this one; 0 if this is the outermost."""
     for inner, outer in zip(reversed(_thread.calls), reversed(_thread.calls[:-1])):
         if inner is call:
-            return outer.frame
-    return None
+            return outer.caller
+    return 0
 
 
-def outermost_frame() -> Optional[FrameType]:
-    """The frame in which the outermost running layer was called."""
-    return _thread.calls[0].frame if _thread.calls else None
+def outermost_caller() -> int:
+    """Address of the frame that called the outermost running layer."""
+    return _thread.calls[0].caller if _thread.calls else 0
 
 
-def path_below(parent: Optional[Call], name: str, is_model: bool) -> str:
+# Models inside a model that is trained, evaluated or asked for predictions -> their paths. A train_step may call them without the
+# model around them, and a program may use them by themselves: their layers have one name all the same.
+_inside_model: "weakref.WeakKeyDictionary[Any, str]" = weakref.WeakKeyDictionary()
+
+
+def name_models_in(model: Any, model_type: type, path: str = "", depth: int = 8) -> None:
+    for layer in model.layers if depth else ():
+        if isinstance(layer, model_type) and layer not in _inside_model:
+            _inside_model[layer] = f"{path}/{layer.name}" if path else layer.name
+            name_models_in(layer, model_type, _inside_model[layer], depth - 1)
+
+
+def path_below(parent: Optional[Call], layer: Any, is_model: bool) -> str:
     if parent is None:
-        return "" if is_model else name
-    return f"{parent.path}/{name}" if parent.path else name
+        return _inside_model.get(layer, "") if is_model else layer.name
+    return f"{parent.path}/{layer.name}" if parent.path else layer.name
 
 
 def remember_built(layer: Any, line: Optional[lines.Line]) -> None:
-    """Where a layer was made. A layer that another layer makes for itself counts as made where that one was."""
+    """Where a layer was created. A layer that another layer creates for itself gets the line of that one."""
     if line is not None:
         _built[id(layer)] = line
         weakref.finalize(layer, _built.pop, id(layer), None)
@@ -134,7 +185,8 @@ def eager_calls() -> Calls:
 
 
 def of_forward_op(tensors: Iterable[Any]) -> Optional[Call]:
-    """Whose op it was, by what it read and made: the newest of those tensors. Where none was kept, as the op before."""
+    """The layer of an op, determined by the newest tensor it read or created. If no call is known for it, the layer of the
+    previous op."""
     calls = _thread.eager
     newest = max((getattr(tensor, "_id", -1) for tensor in tensors), default=-1)
     calls.last = (calls.holding(newest) if newest >= 0 else None) or calls.last

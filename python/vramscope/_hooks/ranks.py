@@ -1,4 +1,4 @@
-"""Which process of a job this is, where the launcher says so only after the start: Ray and DeepSpeed under MPI, mp.spawn, TF_CONFIG."""
+"""The rank of this process, if the launcher sets it only after the start: Ray and DeepSpeed under MPI, mp.spawn, TF_CONFIG."""
 from __future__ import annotations
 
 import json
@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from . import emit
 
-# As in src/record/settings.cpp, which reads them when the process starts.
+# Same list as in src/record/settings.cpp, which reads them when the process starts.
 _LAUNCHERS: Tuple[Tuple[str, str, str, str], ...] = (
     ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -36,7 +36,7 @@ def tell() -> None:
 
 
 def tell_distributed(distributed: Any) -> None:
-    """torch.distributed knows best once it is initialized: mp.spawn needs no environment at all."""
+    """Once initialized, torch.distributed is the best source: mp.spawn sets no environment at all."""
     if distributed.is_initialized():
         emit.setting("rank", distributed.get_rank())
         emit.setting("world_size", distributed.get_world_size())

@@ -1,6 +1,6 @@
-"""Each graph op, when it is made: the user's line and the layer it belongs to.
+"""Records, for each new graph op, the user's line and the layer it belongs to.
 
-Walking the Python frames here costs a few microseconds an op; the tracebacks that TensorFlow keeps cost 170 (2.21).
+Walking the Python frames here takes a few microseconds per op; the tracebacks that TensorFlow keeps take 170 (2.21).
 """
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any, Callable, Dict, Optional
 
-from . import emit, layers, lines, tf_constants, tf_variables, training
+from . import emit, layers, lines, tf_building, tf_constants, tf_saved, tf_variables, training, walking
 from .wrapping import wrap
 
-_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
-_OF_MODEL = "_vramscope_of_model"  # on a graph: names of the ops that the layers made, or that compute on with what they made
-_SCOPES = "_vramscope_scopes"      # on a graph: name scope -> the call of the layer whose ops it holds
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign")
+_OF_MODEL = "_vramscope_of_model"  # on a graph: names of the ops that the layers created, or that process their results
+_SCOPES = "_vramscope_scopes"      # on a graph: name scope -> the call of the layer whose ops it contains
 
 
 def install(tf: ModuleType) -> None:
-    from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context
     from tensorflow.python.framework import ops
     from tensorflow.python.ops import control_flow_v2_func_graphs
@@ -35,21 +34,16 @@ def install(tf: ModuleType) -> None:
     lines.source_map = source_map
     training.is_tracing = lambda: not context.executing_eagerly()
     training.in_graph_loop = in_graph_loop
-    training.tensor_number = pywrap_tfe.TFE_Py_UID
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def create(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
-            op = original(self, op_type, *args, **kwargs)
-            frame = sys._getframe(1)
-            emit.quietly(lambda: _made(self, op, op_type, frame))
-            return op
-        return create
+    def created(token: None, ok: bool, op: Any, graph: Any, *_: Any, **__: Any) -> None:
+        if ok:
+            _made(graph, op, sys._getframe(1))
 
-    wrap(ops.Graph, "_create_op_internal", make)
+    wrap(ops.Graph, "_create_op_internal", after=created)
 
 
 def _on(graph: Any, name: str, kind: Callable[[], Any]) -> Any:
-    """Our own attribute of a graph."""
+    """An attribute of ours on a graph."""
     found = getattr(graph, name, None)
     if found is None:
         found = kind()
@@ -57,19 +51,23 @@ def _on(graph: Any, name: str, kind: Callable[[], Any]) -> Any:
     return found
 
 
-def _made(graph: Any, op: Any, op_type: str, frame: FrameType) -> None:
-    name = op.name
+def _made(graph: Any, op: Any, frame: FrameType) -> None:
+    name, op_type = op.name, op.type
+    if not graph.building_function:
+        tf_building.op_made(graph, frame)
+    if op_type == tf_saved.LIST:
+        tf_saved.list_made(op)
     call = layers.current()
-    if call is not None and call.frame is not None:         # the forward pass
-        _on(graph, _SCOPES, dict).setdefault(name.rpartition("/")[0], call._replace(frame=None))
+    if call is not None and call.caller:                    # the forward pass
+        _on(graph, _SCOPES, dict).setdefault(name.rpartition("/")[0], call._replace(caller=0))
     label = call.label if call is not None else None
-    if call is None or call.frame is not None:
-        # Ops that are neither a layer's nor the optimizer's and compute on with what the layers made.
-        of_model = _on(graph, _OF_MODEL, set)
-        if call is None and any(tensor.op.name in of_model for tensor in op.inputs):
+    if call is None or call.caller:
+        # Ops that belong neither to a layer nor to the optimizer, and that process results of layers.
+        of_model = getattr(graph, _OF_MODEL, None)
+        if call is None and of_model and any(tensor.op.name in of_model for tensor in op.inputs):
             label = layers.LOSS
         if label is not None:
-            of_model.add(name)
+            _on(graph, _OF_MODEL, set).add(name)
     line = _line(call, frame)
     if line is not None:
         emit.op_source(name, line.file, line.line, line.function, label)
@@ -80,22 +78,21 @@ def _made(graph: Any, op: Any, op_type: str, frame: FrameType) -> None:
 
 
 def _line(call: Optional[layers.Call], frame: FrameType) -> Optional[lines.Line]:
-    """The line that made the op: the user's innermost one, unless that only runs a model whose layers were made elsewhere."""
-    if call is None:
-        return lines.user_line(frame)
-    if call.frame is not None:
-        # In the layer's own `call`, or in the one of a layer around it that calls this one by name.
-        inner = lines.user_frame(frame, stop=layers.frame_around(call))
-        return lines.of_frame(inner) if inner is not None else call.built or lines.user_line(frame)
-    # Backward and update ops: the line that asked for them, unless that is only the line with fit().
-    outer = lines.user_frame(frame)
-    if outer is None or outer is training.loop_frame():
-        return call.built or lines.user_line(frame)
-    return lines.of_frame(outer)
+    """The line that created the op: the user's innermost line, unless it only runs a model whose layers were created elsewhere."""
+    if call is not None and call.caller:
+        # In the layer's own `call`, or in that of an outer layer that calls this one by name.
+        inner = walking.user_place(frame, stop=layers.caller_around(call))
+        if inner is not None or call.built is not None:
+            return inner.line if inner is not None else call.built
+    outer = walking.user_place(frame)
+    # Backward and update ops: the line that requested them, unless it is only the line with fit().
+    if call is not None and call.built is not None and (outer is None or outer.frame == training.loop_frame()):
+        return call.built
+    return None if outer is None else outer.line
 
 
 def layer_of_scope(graph: Any, scope: str) -> Optional[layers.Call]:
-    """The layer whose forward ops stand in this name scope, in this graph or one around it."""
+    """The layer whose forward ops have this name scope, in this graph or an outer one."""
     while graph is not None:
         scopes = getattr(graph, _SCOPES, None)
         if scopes:

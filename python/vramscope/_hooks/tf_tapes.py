@@ -1,14 +1,14 @@
-"""GradientTape: forward and backward phases in eager mode, layers of the backward ops, how long tapes live."""
+"""GradientTape: forward and backward phases in eager mode, layers of backward ops, lifetimes of tapes."""
 from __future__ import annotations
 
 import itertools
 import sys
 import weakref
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
-from .._recorder import BEGIN, END, LAYER, TAPE
-from . import buffers, emit, layers, lines, tf_graph, training
+from .._schema import BEGIN, END, LAYER, PHASE, TAPE
+from . import buffers, emit, layers, lines, tf_graph, tf_saved, training, walking
 from .wrapping import wrap
 
 _numbers = itertools.count(1)
@@ -22,56 +22,59 @@ def install(tf: ModuleType) -> None:
     from tensorflow.python.framework import ops
 
     _watch_gradient_functions(pywrap_tfe, backprop, ops)
-    tape_type = backprop.GradientTape
 
-    def make_init(original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            if not training.is_tracing():
-                _born(self, lines.user_line(sys._getframe(1)))
-        return init
+    def made(token: None, ok: bool, result: Any, tape: Any, *_: Any, **__: Any) -> None:
+        if ok and not training.is_tracing():
+            _born(tape, lines.user_line(sys._getframe(1)))
 
-    def make_gradient(original: Callable[..., Any]) -> Callable[..., Any]:
-        def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-            if training.is_tracing():
-                training.note_gradients()
-                result = original(self, target, sources, *args, **kwargs)
-                emit.quietly(lambda: _name_gradients(tf, sources, result))
-                return result
-            training.gradients_taken()
-            with emit.phase("backward"):
-                return original(self, target, sources, *args, **kwargs)
-        return gradient
+    def gradient_begins(tape: Any, target: Any, sources: Any, *_: Any, **__: Any) -> Any:
+        if training.is_tracing():
+            training.note_gradients()
+            graph = ops.get_default_graph()
+            # Symbols of a graph; in eager mode nothing is kept.
+            return sources, graph, tf_saved.begins(graph), walking.anchor(sys._getframe(1))
+        training.gradients_taken()
+        emit.mark(PHASE, BEGIN, "backward")
+        return None
 
-    wrap(tape_type, "__init__", make_init)
-    wrap(tape_type, "gradient", make_gradient)
+    def gradient_ended(traced: Any, ok: bool, gradients: Any, *_: Any, **__: Any) -> None:
+        if traced is None:
+            emit.mark(PHASE, END, "backward")
+            return
+        sources, graph, before, anchor = traced
+        walking.release(anchor)
+        tf_saved.ended(graph, before)
+        if ok:
+            _name_gradients(tf, sources, gradients)
+
+    wrap(backprop.GradientTape, "__init__", after=made)
+    wrap(backprop.GradientTape, "gradient", gradient_begins, gradient_ended)
 
 
 def _watch_gradient_functions(pywrap: Any, backprop: Any, ops: Any) -> None:
-    """TensorFlow calls one Python function for each op that it differentiates, with the name scope of the forward op."""
-    original = backprop._gradient_function
-    if hasattr(original, "__vramscope_original__"):
-        return
+    """TensorFlow calls one Python function per op that it differentiates, with the name scope of the forward op."""
 
-    def gradient_function(op_name: Any, attr_tuple: Any, num_inputs: Any, inputs: Any, outputs: Any, out_grads: Any,
-                          skip_input_indices: Any, forward_pass_name_scope: Any) -> Any:
+    def begins(op_name: Any, attr_tuple: Any, num_inputs: Any, inputs: Any, outputs: Any, out_grads: Any,
+               skip_input_indices: Any, forward_pass_name_scope: Any) -> Tuple[bool, bool, str, int]:
         eager = not training.is_tracing()
         call = _forward_layer(None if eager else ops, inputs, outputs, forward_pass_name_scope)
-        if call is not None:
-            layers.push(call)
-            if eager:
-                emit.mark(LAYER, BEGIN, call.label)
-        try:
-            return original(op_name, attr_tuple, num_inputs, inputs, outputs, out_grads, skip_input_indices, forward_pass_name_scope)
-        finally:
-            if call is not None:
-                if eager:
-                    emit.mark(LAYER, END, call.label)
-                layers.pop()
+        if call is None:
+            return False, eager, "", 0
+        layers.push(call)
+        if eager:
+            emit.mark(LAYER, BEGIN, call.label)
+        return True, eager, call.label, 0 if eager else walking.anchor(sys._getframe(1))
 
-    gradient_function.__vramscope_original__ = original  # type: ignore[attr-defined]
-    backprop._gradient_function = gradient_function
-    pywrap.TFE_Py_RegisterGradientFunction(gradient_function)
+    def ended(token: Tuple[bool, bool, str, int], *_: Any, **__: Any) -> None:
+        pushed, eager, label, anchor = token
+        if pushed:
+            walking.release(anchor)
+            if eager:
+                emit.mark(LAYER, END, label)
+            layers.pop()
+
+    if wrap(backprop, "_gradient_function", begins, ended):
+        pywrap.TFE_Py_RegisterGradientFunction(backprop._gradient_function)
 
 
 def _forward_layer(ops: Any, inputs: Any, outputs: Any, scope: Any) -> Optional[layers.Call]:
@@ -84,7 +87,7 @@ def _forward_layer(ops: Any, inputs: Any, outputs: Any, scope: Any) -> Optional[
 
 
 def _name_gradients(tf: ModuleType, sources: Any, gradients: Any) -> None:
-    """Which op makes the gradient of which variable: the op names alone do not say."""
+    """Which op computes the gradient of which variable; op names alone do not reveal it."""
     meanings = training.describe_variables()
     from . import keras_variables
     for source, gradient in zip(tf.nest.flatten(sources), tf.nest.flatten(gradients)):
@@ -93,7 +96,7 @@ def _name_gradients(tf: ModuleType, sources: Any, gradients: Any) -> None:
             continue
         meaning = meanings.get(id(keras_variables.raw(source)[0]))
         name = meaning.name if meaning else getattr(source, "name", "")
-        emit.setting(f"gradient_op.{buffers.maker(values.op).name}", name)
+        emit.variable_op(buffers.maker(values.op).name, "gradient", "gradient", name)
 
 
 def _born(tape: Any, line: Any) -> None:
@@ -114,9 +117,9 @@ def _died(kind: str, number: int) -> None:
 
 
 def _report_kept() -> None:
-    """Another tape begins while a persistent one is alive: what that one recorded is still held."""
+    """Another tape starts while a persistent one is alive: what that one recorded is still kept."""
     for where in set(_persistent_alive.values()):
         _kept[where] = _kept.get(where, 0) + 1
         if _kept[where] in (2, 10, 100, 1000):
             file, _, line = where.rpartition(":")
-            emit.fact("persistent_tape", key=where, file=file, line=int(line or 0), times=_kept[where])
+            emit.report("persistent_tape", file=file, line=line or 0, times=_kept[where])

@@ -1,11 +1,11 @@
-"""Training without an optimizer of Keras: by those of TensorFlow 1, or by hand. Where a trainable variable is written outside of a layer,
-gradients that were taken before are applied."""
+"""Training without a Keras optimizer: with those of TensorFlow 1, or by hand. When a trainable variable is written outside a
+layer, the gradients computed before that are applied."""
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
-from . import layers, training
+from . import layers, tf_sessions, training
 from .wrapping import wrap
 
 
@@ -13,29 +13,25 @@ def install(tf: ModuleType) -> None:
     from tensorflow.python.ops import resource_variable_ops
     from tensorflow.python.training import optimizer
 
-    def make_apply(original: Callable[..., Any]) -> Callable[..., Any]:
-        def apply_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:
-            training.note_optimizer(self)
-            result = original(self, *args, **kwargs)
-            if not training.is_tracing():
-                training.optimizer_applied(self)
-            return result
-        return apply_gradients
+    def applies(self: Any, *_: Any, **__: Any) -> None:
+        training.note_optimizer(self)
 
-    wrap(optimizer.Optimizer, "apply_gradients", make_apply)
+    def applied(token: None, ok: bool, result: Any, self: Any, *_: Any, **__: Any) -> None:
+        if ok and not training.is_tracing():
+            training.optimizer_applied(self)
+        elif ok:
+            tf_sessions.made_optimizer(self)
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def assign(self: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(self, *args, **kwargs)
-            # A layer's own: moving averages and the like.
-            if self.trainable and layers.current() is None:
-                if training.is_tracing():
-                    training.note_write(self)
-                else:
-                    training.variable_written(self)
-            return result
-        return assign
+    wrap(optimizer.Optimizer, "apply_gradients", applies, applied)
 
-    for kind in (resource_variable_ops.BaseResourceVariable, resource_variable_ops.ResourceVariable):    # some releases put copies there
+    def assigned(token: None, ok: bool, result: Any, variable: Any, *_: Any, **__: Any) -> None:
+        # Updates of a layer itself, such as moving averages.
+        if ok and variable.trainable and layers.current() is None:
+            if training.is_tracing():
+                training.note_write(variable)
+            else:
+                training.variable_written(variable)
+
+    for kind in (resource_variable_ops.BaseResourceVariable, resource_variable_ops.ResourceVariable):    # some releases store copies there
         for name in ("assign", "assign_add", "assign_sub"):
-            wrap(kind, name, make)
+            wrap(kind, name, after=assigned)

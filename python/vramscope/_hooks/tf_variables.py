@@ -1,17 +1,17 @@
-"""Where TensorFlow's variables lie: told by address, through DLPack, at chosen moments."""
+"""Reports the addresses of TensorFlow's variables at selected times."""
 from __future__ import annotations
 
 import sys
 import weakref
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .. import _address
-from . import buffers, emit, holding, lines, training
+from . import buffers, emit, holding, lines, tf_sessions, training
 from .wrapping import wrap
 
 _variables: List["weakref.ref[Any]"] = []
-_lines: Dict[int, lines.Line] = {}              # id of a float64 variable -> where it was made
+_lines: Dict[int, lines.Line] = {}              # id of a float64 variable -> where it was created
 _LARGE = 1 << 16
 
 
@@ -19,67 +19,94 @@ def install(tf: ModuleType) -> None:
     from tensorflow.python.framework import ops
     from tensorflow.python.ops import resource_variable_ops
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            if type(self).__name__ == "_UnreadVariable":        # only a view of one, made by every assignment in a graph
-                return
-            remember(self)
-            emit.quietly(lambda: _note_float64(self, lines.user_line(sys._getframe(2))))
-        return init
+    def made(token: None, ok: bool, result: Any, variable: Any, *_: Any, **__: Any) -> None:
+        if ok and type(variable).__name__ != "_UnreadVariable":     # only a view of one, created by every assignment in a graph
+            remember(variable)
+            _note_float64(variable, lines.user_line(sys._getframe(1)))
 
-    wrap(resource_variable_ops.BaseResourceVariable, "__init__", make)
+    wrap(resource_variable_ops.BaseResourceVariable, "__init__", after=made)
+    _watch_rows(resource_variable_ops.BaseResourceVariable, ops)
     training.tag_by_address = _tag_all
-    training.after_step = holding.Watch(holding.live_bytes, ops.EagerTensor).after_step
+    watched = (ops.EagerTensor, resource_variable_ops.BaseResourceVariable)
+    training.after_step = holding.Watch(holding.live_bytes, watched, _category_kept).after_step
+
+
+_ROWS = ("sparse_read", "gather_nd", "scatter_sub", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_div", "scatter_update",
+         "batch_scatter_update", "scatter_nd_sub", "scatter_nd_add", "scatter_nd_update", "scatter_nd_max", "scatter_nd_min")
+
+
+def _watch_rows(variable_type: type, ops: Any) -> None:
+    def begins(variable: Any, *_: Any, **__: Any) -> None:
+        with ops.init_scope():          # outside all graphs
+            _address.about_to_be_read_by_copy(variable)
+
+    for name in _ROWS:
+        wrap(variable_type, name, begins)
 
 
 _by_handle: Dict[int, "weakref.ref[Any]"] = {}
 
 
 def _written_by(op: Any) -> Any:
-    """The variable that an assignment op writes: its first input is the variable's handle, captured by one graph around another."""
+    """The variable that an assignment op writes: its first input is the variable's handle, captured from graph to graph."""
     graph, handle = op.graph, op.inputs[0]
     while graph is not None:
         for outer, inner in getattr(graph, "captures", ()):
             if inner is handle:
                 handle = outer
                 break
-        if hasattr(handle, "_numpy"):           # an eager tensor: outside of all graphs
+        if hasattr(handle, "_numpy"):           # an eager tensor: outside all graphs
             reference = _by_handle.get(handle._id)
             return None if reference is None else reference()
         graph = getattr(graph, "outer_graph", None)
     return None
 
 
-_assignments: List[Tuple[str, Optional[str], Any]] = []      # op, the op that makes the value, variable; since tracing began
+# Op, the op that computes the value, variable; since tracing started.
+_assignments: List[Tuple[str, Optional[str], "weakref.ref[Any]"]] = []
 
 
 def made_assignment(op: Any) -> None:
-    """A graph op that writes a variable. Where the old value is still being read, it writes to a new block: that block is the variable."""
+    """A graph op that writes a variable. If the old value is still being read, it writes to a new block, which then belongs to
+    the variable."""
+    if not op.graph.building_function:
+        tf_sessions.made_assignment(op)
+        return
     variable = _written_by(op)
     if variable is not None:
-        # An assignment takes over the block of the value; the other ones add to what is there.
+        # An assignment takes over the block of the value; the other ops modify the existing block.
         value = buffers.maker(op.inputs[1].op).name if op.type == "AssignVariableOp" else None
-        _assignments.append((op.name, value, variable))
+        _assignments.append((op.name, value, weakref.ref(variable)))
 
 
 def traced() -> None:
-    """Tracing has ended: only now is it known of every variable whose it is."""
+    """Tracing has ended: only now is the owner of every variable known."""
     if not _assignments:
         return
     meanings = training.describe_variables()
-    for op, value, variable in _assignments:
+    for op, value, reference in _assignments:
+        variable = reference()
+        if variable is None:
+            continue
         meaning = meanings.get(id(variable))
         category = meaning.category if meaning is not None else _category(variable)
-        said = f"{category} {meaning.name if meaning is not None else variable.name.split(':')[0]}"
-        emit.setting(f"variable_op.{op}", said)
+        name = meaning.name if meaning is not None else variable.name.split(":")[0]
+        emit.variable_op(op, "storage", category, name)
         if value is not None:
-            emit.setting(f"variable_value.{value}", said)
+            emit.variable_op(value, "value", category, name)
     _assignments.clear()
 
 
+def _category_kept(thing: Any) -> str:
+    """Category of a tensor or a variable in a container that grows."""
+    if not hasattr(thing, "handle"):
+        return "unknown"
+    meaning = training.meaning_of(thing)
+    return meaning.category if meaning is not None else _category(thing)
+
+
 def _category(variable: Any) -> str:
-    """Of a variable that is nobody's."""
+    """Category of a variable without an owner."""
     return "parameter" if variable.trainable else "buffer"
 
 
@@ -87,7 +114,8 @@ def remember(variable: Any) -> None:
     _variables.append(weakref.ref(variable))
     handle = getattr(variable, "handle", None)
     if hasattr(handle, "_numpy"):
-        _by_handle[handle._id] = _variables[-1]
+        number = handle._id
+        _by_handle[number] = weakref.ref(variable, lambda _: _by_handle.pop(number, None))
     training.variable_made()
 
 
@@ -117,13 +145,13 @@ def _tag(variable: Any, meaning: Any) -> None:
     try:
         address, size = _address.of(variable)
     except TypeError:
-        return                                  # not initialised yet, or a type without an address
+        return                                  # not initialized yet, or a type without an address
     if size == 0:
         return
     if id(variable) in _lines and size >= _LARGE:
         line = _lines[id(variable)]
-        emit.fact("float64", key=f"{line}", name=meaning.name if meaning else variable.name.split(":")[0], bytes=size, file=line.file,
-                  line=line.line)
+        emit.report("float64_variable", name=meaning.name if meaning else variable.name.split(":")[0], bytes=size, file=line.file,
+                    line=line.line)
     if meaning is not None:
         emit.tag(address, size, meaning.category, meaning.name, meaning.layer)
     else:

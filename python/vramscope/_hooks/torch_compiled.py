@@ -1,12 +1,12 @@
 """Code that torch.compile wrote: which layer, and which line of the program, each of its lines works for.
 
 The compiler keeps with each node of its graphs the modules and the stack of the program that led to it. When code has been made of
-a graph, the recorder is told about its lines that make something; it then reads the layer off the stack of an allocation as it does
+a graph, its lines that allocate are reported to the recorder, which then reads the layer off the stack of an allocation as it does
 elsewhere. Nothing of ours runs in the step.
 
 A fused kernel works for several layers: each of its buffers belongs to the layer that the buffer was made for. Code from the
 compiler's cache comes without a graph. It brings the stack of the program for its lines; which of several equal layers (of equal
-blocks) is meant is told by the names in its comments where there are any, and by its neighbours where not.
+blocks) is meant follows from the names in its comments if there are any, and otherwise from its neighbors.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from . import emit, torch_frames, torch_names, wrapping
 
 
 class Origin(NamedTuple):
-    part: str       # "blocks.0.mlp/Linear"; ".mlp/Linear": a part of the layer that was compiled; "": that layer itself
-    trace: str      # the stack of the program, as traceback prints it
+    part: str       # "blocks.0.mlp/Linear"; ".mlp/Linear": a part of the compiled layer; "": that layer itself
+    trace: str      # the stack of the program, as printed by traceback
 
 
 _ASSIGNED = re.compile(r"\s+(\w+)(?:: [^=]+)? = ")
@@ -31,12 +31,12 @@ _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 _SOURCE_NODES = re.compile(r"# .*Source Nodes: \[([^\]]*)\]")
 _KERNEL = re.compile(r"extern_kernels\.\w+|torch\.ops\.\w+|\w+_fused_\w+")
 _ROOT = re.compile(r"[LG]\['(\w+)'\]")
-_LOOP = "(training loop)/forward"      # as in src/capture/torch/reporter.cpp
+_LOOP = "(training loop)/forward"      # same as in src/capture/torch/reporter.cpp
 _WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module", "DataParallel": "module"}
 
 
 def _part(modules: Dict[str, Any]) -> str:
-    """{key: ("L['self'].blocks[0].mlp", its class)...}, the innermost last."""
+    """{key: ("L['self'].blocks[0].mlp", its class)...}, innermost last."""
     inner: List[str] = []
     path, kind = "", ""
     for value in modules.values():
@@ -57,7 +57,7 @@ _outside = ""       # part of what belongs to no module: the compiled layer itse
 
 
 def origin_of(node: Any) -> Optional[Origin]:
-    """Of a node in any of the compiler's graphs. In backward: what it is the gradient of."""
+    """Origin of a node in any of the compiler's graphs. In backward: of the node whose gradient it computes."""
     modules = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     trace = (node.meta.get("stack_trace") or "").partition("\nGradient addition")[0]
     return Origin(_part(modules) if modules else _outside, trace) if modules or trace else None
@@ -70,7 +70,7 @@ class _Node(NamedTuple):
 
 
 class _Graph:
-    """What dynamo made of the program: the nodes that comments in the code speak of."""
+    """Dynamo's graph of the program: the nodes that comments in the generated code refer to."""
 
     def __init__(self, nodes: Iterable[Any]) -> None:
         self._by_name: Dict[str, _Node] = {}
@@ -82,7 +82,7 @@ class _Graph:
                 self._by_trace.setdefault(origin.trace, []).append(known)
 
     def nearest(self, at: int, origin: Origin, code: Sequence[str]) -> Tuple[int, Origin]:
-        """The node with the same stack that the code speaks of, or else the next one from `at`."""
+        """The node with the same stack that the code refers to, or else the next one from `at`."""
         spoken = [name.strip() for text in code for names in _SOURCE_NODES.findall(text) for name in names.split(",")]
         kernels = " ".join(kernel for text in code for kernel in _KERNEL.findall(text))
         named = [self._by_name[name] for name in spoken if name in self._by_name]
@@ -137,7 +137,7 @@ def _forget(code: int) -> Callable[[Any], None]:
 
 
 def _origins_by_name(source: str, origin: Callable[[str], Optional[Origin]]) -> Dict[int, Origin]:
-    """By line: where what the line makes comes from; other lines serve what was made last."""
+    """By line: the origin of what the line creates; other lines serve what was created last."""
     found: Dict[int, Origin] = {}
     last: Optional[Origin] = None
     for number, text in enumerate(source.splitlines(), 1):
@@ -149,7 +149,7 @@ def _origins_by_name(source: str, origin: Callable[[str], Optional[Origin]]) -> 
 
 
 def _of_buffer(graph: Any) -> Callable[[str], Optional[Origin]]:
-    """graph: of inductor. A buffer knows the node that it is the value of, and the nodes that were computed along with it."""
+    """`graph` is inductor's. A buffer knows the node whose value it holds, and the nodes that were computed along with it."""
     buffers = graph.name_to_buffer
 
     def origin(name: str) -> Optional[Origin]:
@@ -162,7 +162,7 @@ def _of_buffer(graph: Any) -> Callable[[str], Optional[Origin]]:
 
 
 def _origins_by_trace(source: str, line_traces: Sequence[Tuple[int, str]], graph: Optional[_Graph]) -> Dict[int, Origin]:
-    """By line, for code from the cache: each (line, trace) holds up to the next one."""
+    """By line, for code from the cache: each (line, trace) applies up to the next one."""
     lines = source.splitlines()
     found: Dict[int, Origin] = {}
     at = 0      # in the graph
@@ -190,28 +190,22 @@ def _codes_in(values: Iterable[Any], file: str) -> Iterator[CodeType]:
 
 def watch_dynamo(output_graph: Any) -> None:
     """torch._dynamo.output_graph"""
-    def make(original: Any) -> Any:
-        def call_user_compiler(self: Any, module: Any, *args: Any, **options: Any) -> Any:
-            def note() -> None:
-                global _graph, _outside
-                _outside = "" if torch_names.is_module(self.local_scope.get("self")) else _LOOP
-                _graph = _Graph(module.graph.nodes)
-                torch_names.name_all_models()
-            emit.quietly(note)
-            return original(self, module, *args, **options)
-        return call_user_compiler
-    wrapping.wrap(output_graph.OutputGraph, "call_user_compiler", make)
+    def begins(self: Any, module: Any, *_: Any, **__: Any) -> None:
+        global _graph, _outside
+        _outside = "" if torch_names.is_module(self.local_scope.get("self")) else _LOOP
+        _graph = _Graph(module.graph.nodes)
+        torch_names.name_all_models()
+
+    wrapping.wrap(output_graph.OutputGraph, "call_user_compiler", begins)
 
 
 def watch_graph_modules(graph_module: Any) -> None:
-    """torch.fx.graph_module: a graph that runs as Python code, one line for each node."""
-    def make(original: Any) -> Any:
-        def recompile(self: Any) -> Any:
-            result = original(self)
-            emit.quietly(lambda: _graph_module(self))
-            return result
-        return recompile
-    wrapping.wrap(graph_module.GraphModule, "recompile", make)
+    """torch.fx.graph_module: a graph that runs as Python code, one line per node."""
+    def recompiled(token: None, ok: bool, result: Any, module: Any, **_: Any) -> None:
+        if ok:
+            _graph_module(module)
+
+    wrapping.wrap(graph_module.GraphModule, "recompile", after=recompiled)
 
 
 def _graph_module(module: Any) -> None:
@@ -225,17 +219,14 @@ def watch_inductor(codecache: Any) -> None:
     """torch._inductor.codecache"""
     cache = codecache.PyCodeCache
     method = vars(cache).get("load_by_key_path")
-    if method is None or hasattr(method, "__vramscope_original__"):
+    if method is None or wrapping.is_wrapped(method.__func__):
         return
 
-    def load_by_key_path(cls: Any, key: Any, path: Any, linemap: Any = None, *args: Any, **options: Any) -> Any:
-        module = method.__func__(cls, key, path, linemap, *args, **options)
-        if linemap:
-            emit.quietly(lambda: _generated(module, path, linemap))
-        return module
-    replacement = classmethod(load_by_key_path)
-    load_by_key_path.__vramscope_original__ = method        # type: ignore[attr-defined]
-    cache.load_by_key_path = replacement
+    def loaded(token: None, ok: bool, module: Any, cls: Any, key: Any, path: Any, linemap: Any = None, *_: Any, **__: Any) -> None:
+        if ok and linemap:
+            _generated(module, path, linemap)
+
+    cache.load_by_key_path = classmethod(wrapping.around(method.__func__, after=loaded))
 
 
 def _generated(module: Any, path: str, line_traces: Sequence[Tuple[int, str]]) -> None:
@@ -250,8 +241,8 @@ def _generated(module: Any, path: str, line_traces: Sequence[Tuple[int, str]]) -
 
 
 def watch_training(runtime: Any) -> None:
-    """torch._functorch._aot_autograd.runtime_wrappers: a compiled forward pass for training runs without gradients, for it has its
-    own backward pass, and is no evaluation."""
+    """torch._functorch._aot_autograd.runtime_wrappers: a forward pass compiled for training runs without gradients, because it
+    has its own backward pass. It is not an evaluation."""
     values = [value for value in vars(runtime).values() if getattr(value, "__module__", "") == runtime.__name__]
     for code in _codes_in(values, runtime.__file__):
         if code.co_name == "CompiledFunction":

@@ -1,4 +1,4 @@
-"""Which pieces of PyTorch's Python code mean something when they are on the stack of an allocation."""
+"""Which code objects of PyTorch have a meaning when they are on the stack of an allocation."""
 from __future__ import annotations
 
 import ctypes
@@ -11,10 +11,10 @@ from .. import _recorder
 LAYER_CALL, PHASE, RECOMPUTE, OP = range(1, 5)
 INPUT, FORWARD, BACKWARD, OPTIMIZER, SAVE, COMPILE, CHECKPOINTED = range(1, 8)
 
-_kept: List[CodeType] = []      # their addresses are known to the recorder: they must not be freed
+_kept: List[CodeType] = []      # the recorder knows their addresses, so they must not be freed
 
 
-library_loaded: Optional[Any] = None     # what library() returned last, for calls in every step
+library_loaded: Optional[Any] = None     # the last result of library(), for calls in every step
 
 
 def library() -> Optional[Any]:
@@ -29,7 +29,7 @@ def library() -> Optional[Any]:
 
 
 def code_of(function: Any) -> Optional[CodeType]:
-    """The code object of a function, a method or what functools.wraps made of one."""
+    """The code object of a function, of a method, or of what functools.wraps returned for one."""
     function = getattr(function, "__func__", function)
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -37,7 +37,7 @@ def code_of(function: Any) -> Optional[CodeType]:
 
 
 def inner_code(function: Any, name: str) -> Optional[CodeType]:
-    """The code of a function that is defined inside another one: all its closures share it."""
+    """The code of a function that is defined inside another one; all its closures share it."""
     outer = code_of(function)
     for constant in outer.co_consts if outer is not None else ():
         if isinstance(constant, CodeType) and constant.co_name == name:
@@ -66,7 +66,7 @@ def _find(root: Any, path: str) -> Any:
     return root
 
 
-# (where, role, phase, text). What a version does not have is passed over.
+# (where, role, phase, text). Entries that a version does not have are skipped.
 _FUNCTIONS: Tuple[Tuple[str, int, int, str], ...] = (
     ("autograd.backward", PHASE, BACKWARD, ""),
     ("autograd.grad", PHASE, BACKWARD, ""),
@@ -95,7 +95,7 @@ def watch_all(torch: Any) -> None:
 
 
 def watch_checkpoint(checkpoint: Any) -> None:
-    """torch.utils.checkpoint: a part of torch itself since 2.0, before that imported by those who use it."""
+    """torch.utils.checkpoint: part of torch itself since 2.0; before that, imported only when used."""
     watch(code_of(_find(checkpoint, "CheckpointFunction.forward")), PHASE, CHECKPOINTED)
     watch(code_of(_find(checkpoint, "CheckpointFunction.backward")), RECOMPUTE, 0, "recomputation")
     for path, name in (("_checkpoint_hook.__init__", "unpack_hook"), ("_checkpoint_without_reentrant", "unpack")):
@@ -103,15 +103,15 @@ def watch_checkpoint(checkpoint: Any) -> None:
 
 
 def watch_compile(convert_frame: Any) -> None:
-    """torch._dynamo.convert_frame: everything below its compile function is the compiler at work."""
+    """torch._dynamo.convert_frame: everything below its compile function is the compiler."""
     watch(code_of(getattr(convert_frame, "_compile", None)), PHASE, COMPILE)
 
 
 def watch_ddp(distributed: Any) -> None:
-    """torch.nn.parallel.distributed: the buckets are made when a model is wrapped, and once more before the second forward pass."""
+    """torch.nn.parallel.distributed: the buckets are created when a model is wrapped, and again before the second forward pass."""
     watch(code_of(_find(distributed, "DistributedDataParallel.__init__")), OP, 0, "DDP buckets")
     watch(code_of(_find(distributed, "DistributedDataParallel._pre_forward")), OP, 0, "DDP buckets")
-    # What else happens in there, and is none.
+    # What else happens there, and is not a bucket.
     watch(code_of(_find(distributed, "DistributedDataParallel._sync_buffers")), OP, 0, "DDP broadcast")
     for name in ("_to_kwargs", "_cast_forward_inputs"):
         watch(code_of(_find(distributed, name)), OP, 0, "DDP inputs")
@@ -124,13 +124,13 @@ def watch_fsdp(group: Any) -> None:
 
 
 def _check_the_walker() -> None:
-    """Shows the recorder this very stack as Python sees it: if it reads another one, it stops reading stacks and says so."""
+    """Compares this stack as Python sees it with what the recorder reads: on a mismatch, the recorder stops reading stacks and
+    reports it."""
     recorder = library()
     if recorder is None:
         return
-    frame = sys._getframe()
     codes, lines = [], []
-    walk: Any = frame
+    walk: Any = sys._getframe()         # no variable may keep this frame when the function ends: it would keep all frames around it
     while walk is not None:
         codes.append(id(walk.f_code))
         lines.append(walk.f_lineno or 0)

@@ -1,4 +1,4 @@
-"""Puts our marks into the training loops of others, and watches parts of PyTorch that are imported late."""
+"""Adds our marks to the training loops of other packages, and watches parts of PyTorch that are imported late."""
 from __future__ import annotations
 
 import os
@@ -13,17 +13,16 @@ def install(module: Any) -> None:
 
 
 def _lightning(connector: Any) -> None:
-    """The callbacks of other packages are collected by one function: ours go there too, installed as a package or not."""
-    def make(original: Any) -> Any:
-        def external_callbacks(*args: Any, **options: Any) -> Any:
-            found = list(original(*args, **options))
-            from ..lightning import MarkCallback
-            if not any(isinstance(callback, MarkCallback) for callback in found):
-                found.append(MarkCallback())
-            return found
-        return external_callbacks
-    wrapping.wrap(connector, "_configure_external_callbacks", make) or wrapping.wrap(
-        connector, "_load_external_callbacks", make)
+    """Lightning collects the callbacks of other packages with one function; ours are added there, whether vramscope is installed
+    as a package or not."""
+    def collected(token: None, ok: bool, found: Any, *_: Any, **__: Any) -> None:
+        from ..lightning import MarkCallback
+        if ok and isinstance(found, list) and not any(isinstance(callback, MarkCallback) for callback in found):
+            found.append(MarkCallback())
+
+    for name in ("_configure_external_callbacks", "_load_external_callbacks"):
+        if wrapping.wrap(connector, name, after=collected):
+            return
 
 
 def _transformers(trainer: Any) -> None:
@@ -34,32 +33,28 @@ def _transformers(trainer: Any) -> None:
 
 
 def _process_group(distributed: Any) -> None:
-    """mp.spawn gives a rank to nobody but this function."""
-    def make(original: Any) -> Any:
-        def init_process_group(*args: Any, **options: Any) -> Any:
-            result = original(*args, **options)
-            emit.quietly(lambda: ranks.tell_distributed(distributed))
-            return result
-        return init_process_group
-    wrapping.wrap(distributed, "init_process_group", make)
+    """mp.spawn passes the rank only to this function."""
+    def initialized(token: None, ok: bool, *_: Any, **__: Any) -> None:
+        if ok:
+            ranks.tell_distributed(distributed)
+
+    wrapping.wrap(distributed, "init_process_group", after=initialized)
 
 
 _LOADER_WORKER = "DataLoader worker"
 
 
 def _loader_worker(worker: Any) -> None:
-    """A worker inherits the rank of its parent in the environment, and is none. It is told so there, because a worker that
-    never allocates must leave no trace."""
+    """A worker inherits the rank of its parent through the environment but has none itself. The environment records this,
+    because a worker that never allocates must leave no trace."""
     imported_in = os.getpid()
 
-    def make(original: Any) -> Any:
-        def _worker_loop(*args: Any, **options: Any) -> Any:
-            os.environ["VRAMSCOPE_ROLE"] = _LOADER_WORKER
-            if os.getpid() == imported_in:      # spawned, not forked: it may have allocated while its data set was unpickled
-                emit.quietly(_tell_role_if_recorded)
-            return original(*args, **options)
-        return _worker_loop
-    wrapping.wrap(worker, "_worker_loop", make)
+    def begins(*_: Any, **__: Any) -> None:
+        os.environ["VRAMSCOPE_ROLE"] = _LOADER_WORKER
+        if os.getpid() == imported_in:          # spawned, not forked: it may have allocated while its data set was unpickled
+            _tell_role_if_recorded()
+
+    wrapping.wrap(worker, "_worker_loop", begins)
 
 
 def _tell_role_if_recorded() -> None:

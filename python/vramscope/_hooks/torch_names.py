@@ -1,8 +1,7 @@
 """Names of network layers and parameters.
 
-A model is named when it is called for the first time: by one hook in front of all modules, which goes away as soon as no module
-without a name is met any more. In the steady state no hook is left, so that module calls cost what they cost without us, and
-torch.compile sees nothing of ours.
+A model is named when it is called for the first time, by one global hook on all modules that is removed as soon as all modules have
+names. In the steady state no hook is left, so module calls cost nothing extra, and torch.compile sees nothing of ours.
 """
 from __future__ import annotations
 
@@ -16,29 +15,29 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from . import emit, torch_frames, torch_tags, training, wrapping
 
-_IDLE_CALLS = 20_000            # so many calls of modules that have a name: nobody new will come
+_IDLE_CALLS = 20_000            # after this many calls of named modules, no new ones are expected
 _QUIET_STEPS = 4
 
 _torch: Any = None
-_handle: Any = None             # of the global hook, while it is in place
+_handle: Any = None             # of the global hook, while it is installed
 _idle = 0
 _named: Dict[int, "weakref.ref[Any]"] = {}
-_models: List["_Model"] = []    # that are alive and have parameters
+_models: List["_Model"] = []    # those that are alive and have parameters
 _unnamed_seen = 0
 _quiet_steps = 0
 _parameters: Dict[int, Tuple["weakref.ref[Any]", str, str]] = {}     # by address: itself, its path, the layer that owns it
-naming = 0                      # how many models were named so far
+naming = 0                      # number of models named so far
 
 
 def install(torch: Any) -> None:
     global _torch
     _torch = torch
     arm()
-    wrapping.wrap(torch, "compile", _before_compile)
+    wrapping.wrap(torch, "compile", _compile_begins)
 
 
 def arm() -> None:
-    """Every module call is looked at from now on."""
+    """From now on, every module call is inspected."""
     global _handle, _idle, _quiet_steps
     _idle = _quiet_steps = 0
     if _handle is None and torch_frames.library() is not None:
@@ -46,7 +45,7 @@ def arm() -> None:
 
 
 def expect_model() -> None:
-    """An optimizer is made: its model may be a new one."""
+    """An optimizer is created: its model may be new."""
     if not _compiled:
         arm()
 
@@ -78,17 +77,17 @@ def _first_call(module: Any, inputs: Any) -> None:
 
 
 def _compiling() -> bool:
-    """The compiler follows us into this hook: it must find nothing there."""
+    """The compiler traces into this hook, so it must find nothing there."""
     compiler = getattr(_torch, "compiler", None)
     return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
 
 
 def name_model(root: Any) -> None:
-    """Tells the recorder the names of all layers of a model, and where its parameters and buffers lie."""
+    """Reports the names of all layers of a model, and the addresses of its parameters and buffers."""
     global naming
     naming += 1
     begin_first_step()
-    original = getattr(root, "_orig_mod", None)     # made by torch.compile
+    original = getattr(root, "_orig_mod", None)     # created by torch.compile
     if original is not None:
         disarm()
         _named[id(root)] = weakref.ref(root)
@@ -101,7 +100,7 @@ def name_model(root: Any) -> None:
     parameters = [(path, parameter) for path, parameter in root.named_parameters()]
     modules = [(path, module) for path, module in root.named_modules()]
     model = _prefix_of(root, modules) if parameters else ""
-    # Layers that have a name already get a new one: a part of the model may have been called before the whole.
+    # Layers that already have a name get a new one, because a part of the model may have been called before the whole.
     objects: List[int] = []
     names: List[bytes] = []
     for path, module in modules:
@@ -128,12 +127,13 @@ def name_of(parameter: Any) -> Optional[Tuple[str, str]]:
 
 class _Model(NamedTuple):
     root: "weakref.ref[Any]"
-    prefix: str                 # of its layers
+    prefix: str                 # names of its layers
     layers: FrozenSet[str]
 
 
 def _prefix_of(root: Any, modules: List[Tuple[str, Any]]) -> str:
-    """Nothing, or what tells the layers of a model from those of other models that are alive: "Discriminator."."""
+    """A prefix that distinguishes the layers of this model from those of other live models, such as "Discriminator."; empty if
+    not needed."""
     parts = {id(module) for _, module in modules}
     others = [model for model in _models if model.root() is not None and id(model.root()) not in parts]
     taken = {layer for model in others for layer in model.layers}
@@ -148,7 +148,7 @@ def _prefix_of(root: Any, modules: List[Tuple[str, Any]]) -> str:
 
 
 def _gone(address: int, module: "weakref.ref[Any]") -> None:
-    """A layer is gone. Another one may get its address, and must not get its name."""
+    """A layer was freed. Another one may get its address and must not get its name."""
     if not sys.is_finalizing() and _named.get(address) is module:
         del _named[address]
         _tell_layers([address], [b""])
@@ -162,7 +162,7 @@ def _tell_layers(objects: List[int], names: List[bytes]) -> None:
 
 
 def is_module(value: Any) -> bool:
-    return issubclass(type(value), _torch.nn.Module)        # not isinstance: that may wake a proxy
+    return issubclass(type(value), _torch.nn.Module)        # not isinstance, which may trigger a proxy
 
 
 _all_named = False
@@ -170,8 +170,9 @@ _looks_left = 4
 
 
 def name_all_models() -> None:
-    """All models that there are. A part of a model may be compiled, or all of it inside a function, so that the model itself is
-    never called where we could see it. Looks at every object once, which takes tenths of a second: beside compiling, nothing."""
+    """Names all existing models. A part of a model may be compiled, or the whole model inside a function, so that the model itself is
+    never called where a hook could see it. Inspecting every object once takes tenths of a second, which is negligible
+    compared with compiling."""
     global _all_named
     if _all_named:
         return
@@ -187,7 +188,7 @@ _begun = False
 
 
 def begin_first_step() -> None:
-    """The first model is called: the first step begins with what it allocates."""
+    """The first model is called: the first step starts with what it allocates."""
     global _begun
     library = torch_frames.library()
     if not _begun and library is not None and not training.inside_loop():
@@ -196,7 +197,7 @@ def begin_first_step() -> None:
 
 
 def after_step() -> None:
-    """Looks at modules again if one without a name was met; stops looking after a few steps without one."""
+    """Inspects module calls again if an unnamed module was found; stops after a few steps without one."""
     global _unnamed_seen, _quiet_steps, _all_named, _looks_left
     library = torch_frames.library()
     if library is None:
@@ -206,11 +207,11 @@ def after_step() -> None:
         _unnamed_seen, _quiet_steps = seen, 0
         if not _compiled:
             arm()
-        elif _looks_left > 0:       # a hook would make the compiler begin anew
+        elif _looks_left > 0:       # a hook would make the compiler start over
             _looks_left, _all_named = _looks_left - 1, False
             name_all_models()
     elif _handle is not None:
-        _quiet_steps += 1       # several optimizers may step before the model without a name is called again
+        _quiet_steps += 1       # several optimizers may step before the unnamed model is called again
         if _quiet_steps >= _QUIET_STEPS:
             disarm()
 
@@ -218,17 +219,14 @@ def after_step() -> None:
 _compiled = False
 
 
-def _before_compile(original: Any) -> Any:
-    """torch.compile: the model is at hand, and from now on no hook of ours may be in the compiler's way."""
-    def compile(model: Any = None, *args: Any, **options: Any) -> Any:   # noqa: A001 (its name)
-        global _compiled
-        _compiled = True
-        disarm()
-        module = _module_behind(model)
-        if module is not None and not _is_named(module):
-            emit.quietly(lambda: name_model(module))
-        return original(model, *args, **options)
-    return compile
+def _compile_begins(model: Any = None, *_: Any, **__: Any) -> None:
+    """torch.compile: the model is known here, and from now on no hook of ours may interfere with the compiler."""
+    global _compiled
+    _compiled = True
+    disarm()
+    module = _module_behind(model)
+    if module is not None and not _is_named(module):
+        name_model(module)
 
 
 def _module_behind(model: Any) -> Optional[Any]:

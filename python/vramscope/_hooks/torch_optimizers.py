@@ -9,22 +9,22 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import emit, ranks, torch_frames, torch_names, torch_tags, training, wrapping
 
-_TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is made in the first steps and stays; later looks find what moved
+_TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is created in the first steps and stays; later checks find what moved
 
 
 class _Known:
-    """What is kept about one optimizer."""
+    """What is known about one optimizer."""
 
     def __init__(self, optimizer: Any) -> None:
         self.steps = 0
-        self.states = 0         # parameters that the optimizer keeps something for
+        self.states = 0         # parameters that the optimizer keeps state for
         self.parameters = 0
         self.naming = -1        # torch_names.naming when the names were looked up
         self.gradients: Optional[torch_tags.Gradients] = None
         self.names: Dict[int, Tuple[str, str]] = {}
 
     def refresh(self, optimizer: Any) -> None:
-        """Anew where parameters were added (unfreezing), or got other names."""
+        """Looks up the parameters again if some were added (unfreezing) or renamed."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if self.gradients is not None and len(parameters) == self.parameters and self.naming == torch_names.naming:
             return
@@ -40,19 +40,19 @@ _steps = itertools.count(1)
 
 
 class _Iterations:
-    """Which optimizer's steps are the program's. Where several take turns (a GAN, one for each part of a model) an iteration ends with
-    the last of them: that one is known when the first comes round again."""
+    """Decides which optimizer's steps are the program's steps. If several take turns (a GAN, one per part of a model), an
+    iteration ends with the last of them, which is known once the first one comes around again."""
 
-    _ALONE = 10     # steps of one optimizer, none of the main one between them: the program trains something else now
+    _ALONE = 10     # steps of one optimizer without a step of the main one: the program now trains something else
 
     def __init__(self) -> None:
         self._main: Optional["weakref.ref[Any]"] = None
-        self._last: Optional["weakref.ref[Any]"] = None     # stepped since the main one did
+        self._last: Optional["weakref.ref[Any]"] = None     # optimizers that stepped since the main one did
         self._since: Dict[int, int] = {}                    # by optimizer: how often since then
         self._turns_known = False
 
     def end_with(self, optimizer: Any) -> bool:
-        """Does this step of this optimizer end an iteration?"""
+        """Whether this step of this optimizer ends an iteration."""
         main = self._main() if self._main is not None else None
         if main is None:
             self._follow(weakref.ref(optimizer), False)
@@ -84,39 +84,31 @@ _handles: List[Any] = []
 
 def install(torch: Any) -> None:
     optimizer = sys.modules["torch.optim.optimizer"]        # torch.optim hides it
-    wrapping.wrap(optimizer.Optimizer, "__init__", _when_made)
+    wrapping.wrap(optimizer.Optimizer, "__init__", after=_when_made)
     if not _handles and hasattr(optimizer, "register_optimizer_step_pre_hook"):      # 2.0
         _handles.append(optimizer.register_optimizer_step_pre_hook(_before))
         _handles.append(optimizer.register_optimizer_step_post_hook(_after))
-    elif hasattr(optimizer.Optimizer, "_hook_for_profile"):     # 1.13: each class's step is wrapped when one is made
-        wrapping.wrap(optimizer.Optimizer, "_hook_for_profile", _before_2_0)
+    elif hasattr(optimizer.Optimizer, "_hook_for_profile"):     # 1.13: the step of each class is wrapped when an instance is created
+        wrapping.wrap(optimizer.Optimizer, "_hook_for_profile", after=_before_2_0)
 
 
-def _when_made(original: Any) -> Any:
-    def __init__(self: Any, *args: Any, **options: Any) -> None:
-        original(self, *args, **options)
-        torch_names.expect_model()
-    return __init__
+def _when_made(token: None, ok: bool, result: None, optimizer: Any, *_: Any, **__: Any) -> None:
+    torch_names.expect_model()
 
 
-def _before_2_0(original: Any) -> Any:
-    def make(step_of_class: Any) -> Any:
-        def step(self: Any, *args: Any, **options: Any) -> Any:
-            _before(self, args, options)
-            result = step_of_class(self, *args, **options)
-            _after(self, args, options)
-            return result
-        torch_frames.watch(step.__code__, torch_frames.PHASE, torch_frames.OPTIMIZER)
-        return step
+def _before_2_0(token: None, ok: bool, result: None, optimizer: Any) -> None:
+    step = vars(type(optimizer)).get("step")
+    if wrapping.wrap(type(optimizer), "step", lambda self, *_, **__: _before(self, None, None), _after_step):
+        torch_frames.watch(torch_frames.code_of(step), torch_frames.PHASE, torch_frames.OPTIMIZER)
 
-    def _hook_for_profile(self: Any) -> None:
-        original(self)
-        emit.quietly(lambda: wrapping.wrap(type(self), "step", make))
-    return _hook_for_profile
+
+def _after_step(token: None, ok: bool, result: Any, optimizer: Any, *_: Any, **__: Any) -> None:
+    if ok:
+        _after(optimizer, None, None)
 
 
 def remove() -> None:
-    """Optimizer steps cost what they cost without us."""
+    """Removes the hooks, so that optimizer steps cost nothing extra."""
     while _handles:
         _handles.pop().remove()
 

@@ -1,16 +1,17 @@
-"""Says what lives at which address: parameters, gradients, optimizer state, buffers."""
+"""Reports the contents of addresses: parameters, gradients, optimizer state, buffers."""
 from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
-from .._recorder import CATEGORIES
+from .._schema import CATEGORIES
 from . import emit, torch_frames
 
 
 def place(tensor: Any) -> Tuple[int, int]:
-    """Address and bytes of the block that holds a tensor; (0, 0) for one without memory."""
+    """Address and size of the block of a tensor; (0, 0) for one without memory."""
     tensor = getattr(tensor, "_local_tensor", tensor)       # a shard of a distributed tensor
     try:
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
@@ -31,18 +32,18 @@ def tag_tensors(tensors: Iterable[Tuple[str, str, Any]], category: str) -> None:
 _INPUT_LAYER = "(input)"
 
 
-# As in src/capture/torch/reporter.cpp: host tensors are recorded where there is no accelerator.
+# Same rule as in src/capture/torch/reporter.cpp: host tensors are recorded if there is no accelerator.
 _HOST_RECORDED = not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
 
 
 def _is_data(value: Any) -> bool:
-    """A recorded tensor that nothing computed, and no parameter."""
+    """A recorded tensor that was not computed and is not a parameter."""
     return (hasattr(value, "data_ptr") and getattr(value, "grad_fn", None) is None and type(value).__name__ != "Parameter"
             and (_HOST_RECORDED or value.device.type != "cpu"))
 
 
 def tag_batch(inputs: Any) -> None:
-    """What a model is called with for the first time: a batch that was made before the training loop and stays."""
+    """The arguments of a model's first call: a batch that was created before the training loop and stays."""
     tag_tensors(((f"input {i}", _INPUT_LAYER, value) for i, value in enumerate(inputs) if _is_data(value)), "input")
 
 
@@ -64,13 +65,13 @@ class Gradients:
     """The gradients of one optimizer, tagged in one call: a few dozen microseconds for a hundred parameters."""
 
     def __init__(self, parameters: Sequence[Any], names: Sequence[Tuple[str, str]]) -> None:
-        self._parameters = list(parameters)
-        count = len(self._parameters)
+        self._parameters = [weakref.ref(parameter) for parameter in parameters]
+        count = len(parameters)
         self._addresses = (ctypes.c_uint64 * count)()
         self._bytes = (ctypes.c_uint64 * count)()
         self._names = (ctypes.c_char_p * count)(*[name.encode("utf-8", "replace") for name, _ in names])
         self._layers = (ctypes.c_char_p * count)(*[layer.encode("utf-8", "replace") or None for _, layer in names])
-        for i, parameter in enumerate(self._parameters):
+        for i, parameter in enumerate(parameters):
             self._bytes[i] = place(parameter)[1]
 
     def tag(self) -> None:
@@ -78,8 +79,8 @@ class Gradients:
         if library is None:
             return
         addresses = []
-        for parameter in self._parameters:
-            gradient = parameter.grad
+        for reference in self._parameters:
+            gradient = getattr(reference(), "grad", None)
             addresses.append(0 if gradient is None else _address(gradient))
         self._addresses[:] = addresses
         library.vramscope_tag_many(self._addresses, self._bytes, self._names, self._layers, ctypes.c_size_t(len(addresses)),
@@ -94,7 +95,7 @@ def _address(gradient: Any) -> int:
 
 
 def state_of(optimizer: Any, names: Dict[int, Tuple[str, str]]) -> List[Tuple[str, str, Any]]:
-    """(name, layer, tensor) of everything an optimizer keeps for its parameters."""
+    """(name, layer, tensor) of everything that an optimizer keeps for its parameters."""
     found = []
     for parameter, values in optimizer.state.items():
         name, layer = names.get(id(parameter), ("", ""))

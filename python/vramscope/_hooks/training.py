@@ -1,4 +1,5 @@
-"""The training loop as the hooks see it: who drives it, what to do after a step. Knows no framework; they fill in the functions."""
+"""The training loop as seen by the hooks: what drives it, and what to do after a step. It is independent of frameworks, whose
+hooks fill in the functions."""
 from __future__ import annotations
 
 import itertools
@@ -6,55 +7,54 @@ import os
 import sys
 import threading
 import weakref
-from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Set
 
-from .._recorder import FUNCTION, STEP
+from .._schema import CHECK, FUNCTION, STEP
 from . import emit, lines
 
 _thread = threading.local()
-_loops = 0                      # Keras loops that are running: they number the steps
-_loop_frames: List[Optional[FrameType]] = []
+_loops = 0                      # running Keras loops: they number the steps
+_loop_frames: List[int] = []       # addresses of the user's frames that called them, valid as long as the loops run
 _steps = itertools.count(1)
 _tag_at = (1, 2, 3, 10, 100, 1000)
 
 # Filled in by the framework's hook.
 is_tracing: Callable[[], bool] = lambda: False
-in_graph_loop: Callable[[], bool] = lambda: False       # what is being traced lies in a loop of the graph
-tensor_number: Callable[[], int] = lambda: 0            # of the tensor that would be made now; later ones have higher numbers
+in_graph_loop: Callable[[], bool] = lambda: False       # whether what is being traced is in a loop of the graph
 tag_by_address: Callable[[Dict[int, Any]], None] = lambda meanings: None
 describe_variables: Callable[[], Dict[int, Any]] = dict
 after_step: Callable[[int], None] = lambda step: None
+before_tags: List[Callable[[], None]] = []              # called when variables are reported
+after_some_steps: List[Callable[[int], None]] = []      # called where variables are reported too
 
 
 def enter_loop() -> None:
-    """A loop of Keras' own begins: fit, evaluate or predict."""
+    """A loop of Keras starts: fit, evaluate or predict."""
     global _loops
     _loops += 1
-    _loop_frames.append(lines.user_frame(sys._getframe(1)))
+    enter_single_batch()
 
 
-class single_batch:
-    """`with single_batch():` train_on_batch and the like. The loop is the user's, and counts its own steps."""
+def enter_single_batch() -> None:
+    """train_on_batch and similar. The loop is the user's, and counts its own steps."""
+    found = lines.user_frame(sys._getframe(1))
+    _loop_frames.append(0 if found is None else id(found))
 
-    def __enter__(self) -> None:
-        _loop_frames.append(lines.user_frame(sys._getframe(1)))
 
-    def __exit__(self, *_: object) -> None:
-        if _loop_frames:
-            _loop_frames.pop()
+def leave_single_batch() -> None:
+    if _loop_frames:
+        _loop_frames.pop()
 
 
 def leave_loop() -> None:
     global _loops
     _loops = max(0, _loops - 1)
-    if _loop_frames:
-        _loop_frames.pop()
+    leave_single_batch()
 
 
-def loop_frame() -> Optional[FrameType]:
-    """The user's frame that called fit(), evaluate(), predict() or one batch of them."""
-    return _loop_frames[-1] if _loop_frames else None
+def loop_frame() -> int:
+    """Address of the user's frame that called fit(), evaluate(), predict() or one batch of them; 0: none."""
+    return _loop_frames[-1] if _loop_frames else 0
 
 
 def inside_loop() -> bool:
@@ -62,7 +62,10 @@ def inside_loop() -> bool:
 
 
 def tag_variables() -> None:
-    """Says where parameters and optimizer slots lie. Tens of microseconds a variable: at the edges of epochs and after the first steps."""
+    """Reports the addresses of parameters and optimizer slots. Takes tens of microseconds per variable, so it runs at epoch
+    boundaries and after the first steps."""
+    for tell in before_tags:
+        emit.quietly(tell)
     emit.quietly(lambda: tag_by_address(describe_variables()))
 
 
@@ -70,14 +73,14 @@ _meanings: Dict[int, Any] = {}
 
 
 def meaning_of(variable: Any) -> Any:
-    """What one of the framework's variables is, or None; looked up anew when variables or layers were made since."""
+    """The description of one of the framework's variables, or None; looked up again if variables or layers were created since."""
     if not _meanings:
         _meanings.update(describe_variables())
     return _meanings.get(id(variable))
 
 
 _done = 0
-_untold = False                 # variables were made since the last tags
+_unreported = False                 # variables were created since the last tags
 _tagged_for_new = 0
 
 
@@ -86,28 +89,31 @@ def structure_changed() -> None:
 
 
 def variable_made() -> None:
-    global _untold
-    _untold = True
+    global _unreported
+    _unreported = True
     structure_changed()
 
 
 def step_done() -> None:
-    """One training step is over."""
-    global _done, _untold, _tagged_for_new
+    """One training step has ended."""
+    global _done, _unreported, _tagged_for_new
     _done += 1
-    # A loop that makes variables in every step is told of less and less often.
-    new = _untold and (_tagged_for_new < 16 or _done % 64 == 0)
+    # A loop that creates variables in every step is reported less and less often.
+    new = _unreported and (_tagged_for_new < 16 or _done % 64 == 0)
     if new or _done in _tag_at:
         _tagged_for_new += new
-        _untold = False
+        _unreported = False
         tag_variables()
+    if _done in _tag_at:
+        for look in after_some_steps:
+            look(_done)
     after_step(_done)
 
 
 def _in_another_process() -> None:
-    """A child made by fork has a trace of its own: what this one was told is to be told there again, and no loop runs in it."""
-    global _done, _untold, _tagged_for_new, _loops, _steps
-    _done, _untold, _tagged_for_new, _loops, _steps = 0, True, 0, 0, itertools.count(1)
+    """A forked child has its own trace: everything has to be reported again there, and no loop is running in it."""
+    global _done, _unreported, _tagged_for_new, _loops, _steps, _samples
+    _done, _unreported, _tagged_for_new, _loops, _steps, _samples = 0, True, 0, 0, itertools.count(1), -1
     _loop_frames.clear()
 
 
@@ -118,24 +124,42 @@ def next_step() -> int:
     return next(_steps)
 
 
-_eager_optimizer = False        # an optimizer was applied outside of any function: that is where steps end
+_samples = -1                       # of the last batch, as reported
+
+
+def _new_recording() -> None:
+    global _samples
+    _samples = -1
+
+
+emit.at_first_event(_new_recording)
+
+
+def batch_seen(samples: int) -> None:
+    """From the step that comes on, batches have so many samples."""
+    global _samples
+    if samples != _samples:
+        _samples = samples
+        emit.instant(CHECK, "samples", samples)
+
+
+_eager_optimizer = False        # an optimizer was applied outside any function: steps end there
 _optimizers: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
 _variables: Dict[str, int] = {}
 
 
 def number_of(optimizer: Any) -> int:
-    """Known from then on: variables are not written by hand any more."""
+    """The number of an optimizer. Once one has a number, variables are not considered to be written by hand."""
     return _optimizers.setdefault(optimizer, len(_optimizers) + 1)
 
 
 def _by_hand(variable: Any) -> str:
-    """Who applies gradients where no optimizer does: one update by hand is known from another by the variable that it writes first."""
+    """What applies gradients if no optimizer does. Updates by hand are distinguished by the variable that each writes first."""
     return f"v{_variables.setdefault(variable._unique_id, len(_variables) + 1)}"
 
 
 def optimizer_applied(optimizer: Any) -> None:
-    """Eager mode: in a loop of the user's own this is where a step ends. Which optimizer it was tells iterations in which several take
-    turns."""
+    """Eager mode: in a custom loop, a step ends here. The optimizer is passed to detect iterations in which several take turns."""
     global _eager_optimizer
     if not inside_loop():
         _eager_optimizer = True
@@ -143,7 +167,7 @@ def optimizer_applied(optimizer: Any) -> None:
         step_done()
 
 
-_gradients_taken = False        # outside of functions, or by a call of one, since variables were last written by hand
+_gradients_taken = False        # outside functions, or by calling one, since variables were last written by hand
 _writing = False                # nothing else was done since
 
 
@@ -158,8 +182,8 @@ def function_called() -> None:
 
 
 def variable_written(variable: Any) -> None:
-    """Eager mode: a trainable variable gets a new value. After gradients were taken the first of these ends a step, and those that
-    follow at once move that end."""
+    """Eager mode: a trainable variable gets a new value. After gradients were computed, the first such update ends a step, and
+    those that follow immediately move that end."""
     global _gradients_taken, _writing, _eager_optimizer
     if inside_loop() or _optimizers or not (_gradients_taken or _writing):
         return
@@ -172,7 +196,7 @@ def variable_written(variable: Any) -> None:
 
 
 class Traced:
-    """What is known about one tf.function from its tracing."""
+    """What is known about one tf.function from tracing it."""
 
     __slots__ = ("optimizers", "takes_gradients", "writes", "loops", "calls")
 
@@ -184,7 +208,7 @@ class Traced:
 
     @property
     def trains(self) -> bool:
-        """One call is one training step. Without an optimizer in it, only if none is applied elsewhere."""
+        """Whether one call is one training step. Without an optimizer in it, it is one only if none is applied elsewhere."""
         return bool(self.optimizers) or self._writes_by_hand or (self.takes_gradients and not _eager_optimizer)
 
     @property
@@ -193,7 +217,8 @@ class Traced:
 
     @property
     def kind_of_step(self) -> str:
-        """"step": it applies gradients once. Gradients alone are no step where they are applied later. And by whom they are applied."""
+        """"step" if it applies gradients once. Gradients alone are not a step if they are applied later. Also returns what
+        applies them."""
         if self.loops:
             return f"loop{self._by}"
         return f"step{self._by}" if self._by else "gradients"
@@ -206,7 +231,7 @@ class Traced:
 
 
 def note_optimizer(optimizer: Any) -> None:
-    """The functions that are being traced now apply an optimizer."""
+    """The functions being traced now apply an optimizer."""
     loops, number = in_graph_loop(), number_of(optimizer)
     for function in tracing_stack():
         function.optimizers.add(number)
@@ -214,7 +239,7 @@ def note_optimizer(optimizer: Any) -> None:
 
 
 def note_write(variable: Any) -> None:
-    """The functions that are being traced now write a trainable variable."""
+    """The functions being traced now write a trainable variable."""
     loops = in_graph_loop()
     for function in tracing_stack():
         function.writes = function.writes or _by_hand(variable)
@@ -222,7 +247,7 @@ def note_write(variable: Any) -> None:
 
 
 def note_gradients() -> None:
-    """The functions that are being traced now differentiate something."""
+    """The functions being traced now differentiate something."""
     for function in tracing_stack():
         function.takes_gradients = True
 

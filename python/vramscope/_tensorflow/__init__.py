@@ -1,1 +1,1 @@
-"""The TensorFlow half of the package. Imported only when TensorFlow is there."""
+"""The TensorFlow part of the package. Imported only if TensorFlow is available."""

@@ -26,7 +26,11 @@ def functions() -> ctypes.PyDLL:
 
 @lru_cache(maxsize=None)
 def allocator(device: str) -> int:
-    """Address of a device's allocator: found once with an op placed there, then good for the life of the process."""
+    """Address of a device's allocator: found once with an op placed on the device, then valid for the life of the process.
+
+    All sessions of a process share the allocator of a device with eager mode, which can run an op even if the program has disabled it.
+    """
     import tensorflow as tf
-    with tf.init_scope(), tf.device(device):
+    from tensorflow.python.eager import context
+    with tf.init_scope(), context.eager_mode(), tf.device(device):
         return int(module().vramscope_allocator())

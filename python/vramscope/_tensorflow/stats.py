@@ -1,18 +1,19 @@
-"""TensorFlow's own allocator statistics without TensorFlow's Python path: half a microsecond a read."""
+"""TensorFlow's own allocator statistics without TensorFlow's Python path: half a microsecond per read."""
 from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
-from .._memory import Device, Reader, Source
+from .._devices import Device, parse_device
+from .._memory import Reader, Source
 from . import ops
 
 _OK = 0
 
 
 def _pointer(address: int) -> Any:
-    """An address as ctypes passes it without looking at it again."""
+    """An address in a form that ctypes passes without conversion."""
     return ctypes.byref(ctypes.c_char.from_address(address))
 
 
@@ -23,24 +24,27 @@ class _TensorFlowSource(Source):
         """Address of the device's allocator; None if TensorFlow has no such device."""
         return ops.allocator(str(device)) if self.has(device) else None
 
-    def has(self, device: Device) -> bool:
+    def devices(self) -> List[Device]:
         tf = sys.modules["tensorflow"]
-        if not hasattr(tf, "config"):      # half imported
-            return False
-        return any(d.name.endswith(f":{device}") for d in tf.config.list_logical_devices(device.kind))
+        if not hasattr(tf, "config"):      # partially imported
+            return []
+        return [parse_device(one.name) for kind in ("GPU", "CPU") for one in tf.config.list_logical_devices(kind)]
+
+    def has(self, device: Device) -> bool:
+        return device in self.devices()
 
     def reader(self, device: Device) -> Optional[Reader]:
         allocator = self._allocator(device)
         if allocator is None:
             return None
-        # A function object of its own and arguments that are ready to be passed: conversions would cost more than the read.
+        # A separate function object and arguments that are ready to be passed, because conversions would cost more than the read.
         stats, buffer = ops.functions()["vramscope_tf_read_stats"], (ctypes.c_uint64 * 7)()
         reader = Reader(stats, _pointer(allocator), ctypes.byref(buffer), buffer)
         return reader if stats(reader.first, reader.second) == _OK else None
 
-    def who_tells_largest_free(self, device: Device) -> Tuple[int, int]:
-        """A C function that can be asked for the largest free block, and its argument; zeroes where TensorFlow has no such device, or only
-        in sessions."""
+    def largest_free_source(self, device: Device) -> Tuple[int, int]:
+        """A C function that returns the largest free block, and its argument; zeros if TensorFlow has no such device, or has it
+        only in sessions."""
         tf = sys.modules["tensorflow"]
         allocator = self._allocator(device) if tf.compat.v1.executing_eagerly_outside_functions() else None
         if allocator is None:

@@ -1,1 +1,1 @@
-"""PyTorch's own counters, and what the callbacks for its training loops share."""
+"""PyTorch's own counters, and code shared by the callbacks for its training loops."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 
 from .._hooks import emit, torch_frames, training
-from .._recorder import BATCH, BEGIN, END, EPOCH, STEP
+from .._schema import BATCH, BEGIN, END, EPOCH, STEP
 
 
 def _mark_of(kind: str) -> int:
@@ -25,7 +25,7 @@ class Loop:
             training.enter_loop()
             library = torch_frames.library()
             if library is not None:
-                library.vramscope_step_done(ctypes.c_int64(-1))     # the steps are ours now
+                library.vramscope_step_done(ctypes.c_int64(-1))     # from now on, this loop counts the steps
 
     def end(self) -> None:
         self.step_end()
@@ -37,7 +37,7 @@ class Loop:
         emit.mark(EPOCH, edge, "train", number)
 
     def step_begin(self, kind: str, number: int) -> None:
-        """`kind`: train, evaluate, predict. Only training makes steps; what is evaluated are batches, as in Keras."""
+        """`kind`: train, evaluate, predict. Only training has steps; evaluation has batches, as in Keras."""
         self.step_end()
         self._step_open, self._number = kind, number
         emit.mark(_mark_of(kind), BEGIN, kind, number)
@@ -49,7 +49,7 @@ class Loop:
 
 
 def name_model(model: object) -> None:
-    """The names of a model's layers, at once rather than at its first call."""
+    """Reports the names of a model's layers right away rather than at its first call."""
     if torch_frames.library() is not None:
         from .._hooks import torch_names
         if torch_names._torch is not None:

@@ -3,21 +3,26 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Optional
+from typing import Any, List, Optional
 
-from .._memory import UNKNOWN, Device, Reader, Source
+from .._devices import Device
+from .._memory import UNKNOWN, Reader, Source
 
 
 class _TorchSource(Source):
     name = "torch"
 
     def _cuda(self, device: Device) -> Optional[Any]:
-        """torch.cuda if it has this device; the CPU allocator keeps no counters."""
+        """torch.cuda if it has this device; the CPU allocator has no counters."""
         torch = sys.modules["torch"]
         cuda = getattr(torch, "cuda", None)
         if device.kind != "GPU" or cuda is None or not cuda.is_available() or device.index >= cuda.device_count():
             return None
         return cuda
+
+    def devices(self) -> List[Device]:
+        cuda = self._cuda(Device("GPU", 0))
+        return [] if cuda is None else [Device("GPU", index) for index in range(cuda.device_count())]
 
     def reader(self, device: Device) -> Optional[Reader]:
         cuda = self._cuda(device)

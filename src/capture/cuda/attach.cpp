@@ -34,12 +34,12 @@ int attach_late() {
   };
   std::size_t count = kLookups;
   const auto add = [&](const char* symbol, void* original, void* ours) {
-    if (wrapper_of(original) == ours) replacements[count++] = {symbol, original, ours};  // else this driver does not have it
+    if (wrapper_of(original) == ours) replacements[count++] = {symbol, original, ours};  // otherwise this driver does not have it
   };
 #define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) \
   add(#symbol, real_function(Function::symbol), reinterpret_cast<void*>(&vs_##symbol));
 #include "capture/cuda/hooks.inc"
-  const int imports = redirect(nullptr, nullptr, 0, replacements, count);
+  const int imports = redirect({}, nullptr, 0, replacements, count);
   return imports + redirect_data(replacements + kLookups, count - kLookups);
 }
 

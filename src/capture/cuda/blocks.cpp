@@ -22,7 +22,7 @@ struct Part {
 
 std::atomic<Part*> g_parts;
 
-// A child after fork has no use of the parent's device memory: the kernel gives it an empty table.
+// A forked child cannot use the parent's device memory: the kernel gives it an empty table.
 Part* parts() {
   Part* there = g_parts.load(std::memory_order_acquire);
   if (__builtin_expect(there != nullptr, 1)) return there;
@@ -43,7 +43,7 @@ std::uint64_t mixed(Space space, std::uint64_t key) {
 }
 std::size_t home_of(std::uint64_t hash) { return (hash >> 20) % kPlaces; }
 
-// Gives up after a while: a signal handler that interrupted the holder must not wait for ever.
+// Gives up after a while: a signal handler that interrupted the holder must not wait forever.
 bool lock(Part& part) {
   for (int spin = 0; spin < kPatience; ++spin) {
     if (part.locked.load(std::memory_order_relaxed) == 0 && part.locked.exchange(1, std::memory_order_acquire) == 0) return true;
@@ -61,7 +61,7 @@ Block* locate(Part& part, std::uint64_t hash, Space space, std::uint64_t key) {
   }
 }
 
-// Closes the gap, so that searches may stop at the first empty place.
+// Closes the gap, so that searches may stop at the first empty slot.
 void erase(Part& part, Block& block) {
   auto gap = static_cast<std::size_t>(&block - part.places);
   for (std::size_t at = (gap + 1) % kPlaces; part.places[at].space != Space::none; at = (at + 1) % kPlaces) {
@@ -76,7 +76,7 @@ void erase(Part& part, Block& block) {
   --part.used;
 }
 
-// Runs body(part, hash) with the part of this key locked. False if there is no table or no patience left.
+// Runs body(part, hash) with the part of this key locked. False if there is no table or the lock could not be taken in time.
 template <typename Body>
 bool with_part(Space space, std::uint64_t key, Body body) {
   Part* all = parts();
@@ -142,7 +142,7 @@ void update_all(bool (*change)(Block&, void*), void* data) {
     if (!lock(part)) continue;
     for (std::size_t at = 0; part.used != 0 && at < kPlaces;) {
       Block& block = part.places[at];
-      // Erasing moves another block here: look at the same place again.
+      // Erasing moves another block here: check the same slot again.
       if (block.space != Space::none && !change(block, data))
         erase(part, block);
       else

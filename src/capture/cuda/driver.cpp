@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "capture/elf_symbols.h"
 #include "capture/loader.h"
 
 namespace vramscope::capture::cuda {
@@ -30,11 +31,11 @@ constexpr std::size_t kFunctions = static_cast<std::size_t>(Function::kCount);
 static_assert(sizeof kEntries / sizeof *kEntries == kFunctions);
 
 std::atomic<void*> g_real[kFunctions];
-std::atomic<void*> g_library;
+std::atomic<bool> g_bound;
 std::atomic<std::uintptr_t> g_code_begin;
 std::atomic<std::uintptr_t> g_code_end;
 
-// Stands in for whatever the driver does not have. The caller pops its own arguments, so that one function serves all signatures.
+// Replaces whatever the driver does not have. The caller pops its own arguments, so one function serves all signatures.
 CUresult absent() { return kNotFound; }
 
 int note_code_range(dl_phdr_info* info, std::size_t, void* data) {
@@ -55,17 +56,17 @@ int note_code_range(dl_phdr_info* info, std::size_t, void* data) {
 }  // namespace
 
 bool bind_driver() {
-  if (g_library.load(std::memory_order_acquire) != nullptr) return true;
-  void* library = loaded_library("libcuda.so");
-  if (library == nullptr) return false;
-  // Two threads may do this at once and store the same. Nobody waits: the dynamic linker's lock may be held by either.
+  constexpr const char* kFile = "libcuda.so";
+  if (g_bound.load(std::memory_order_acquire)) return true;
+  if (!keep_loaded(kFile)) return false;
+  const LoadedObject library = loaded_object(kFile);
+  // Two threads may do this at once and store the same values. Neither waits: each may hold the dynamic linker's lock.
   for (std::size_t i = 0; i < kFunctions; ++i) {
-    void* real = real_dlsym(library, kEntries[i].symbol);
+    void* real = symbol_in(library, kEntries[i].symbol);
     g_real[i].store(real != nullptr ? real : reinterpret_cast<void*>(&absent), std::memory_order_release);
     if (real != nullptr && g_code_end.load(std::memory_order_relaxed) == 0) dl_iterate_phdr(note_code_range, real);
   }
-  real_dlsym(library, "cuInit");  // a lookup that succeeds, so that no error of ours is left for the program's dlerror()
-  g_library.store(library, std::memory_order_release);
+  g_bound.store(true, std::memory_order_release);
   return true;
 }
 

@@ -1,7 +1,7 @@
 // The real driver: its functions by their exact exported names, found when they are first needed.
 //
-// libcuda is never linked and never loaded by us. Once the program has it, we hold a reference, because programs keep function
-// pointers for ever. A function that this driver does not have answers kNotFound.
+// libcuda is never linked and never loaded by us. Once the program has loaded it, we hold a reference, because programs keep
+// function pointers forever. A function that this driver does not have returns kNotFound.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ bool bind_driver();
 
 // The wrapper that has exactly the signature of the driver's function at `real`; NULL if it is not wrapped.
 void* wrapper_of(const void* real);
-// Is there a wrapper for this exported name?
+// Whether there is a wrapper for this exported name.
 bool is_hooked(const char* symbol);
-// Is this address code of the driver itself?
+// Whether this address is code of the driver itself.
 bool is_driver_code(const void* address);
 
 // Signatures, as types.
@@ -41,8 +41,8 @@ namespace signature {
 
 }  // namespace vramscope::capture::cuda
 
-// The wrappers: hidden, so that taking their address cannot find the driver's or somebody else's function of that name.
-// exports.cpp makes the public names jump here.
+// The wrappers: hidden, so that taking their address cannot find another function of that name. The public names in exports.cpp
+// jump here.
 extern "C" {
 #define VS_HOOK(symbol, base, since, per_thread, role, parameters, what) vramscope::capture::cuda::signature::symbol vs_##symbol;
 #include "capture/cuda/hooks.inc"

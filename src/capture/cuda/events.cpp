@@ -48,13 +48,13 @@ void record_allocation(const Allocation& allocation) {
   record::AllocEvent event = event_of(allocation);
   blocks::Block stale;
   if (!blocks::insert(block, &stale)) {
-    // Its free could not be recognized: better unseen than alive for ever.
+    // Its free could not be recognized: better not recorded than live forever.
     record::say_once("more than 114,000 driver allocations are live",
                      "further ones are not recorded; the device's own figures are complete");
     return;
   }
   if (stale.space != blocks::Space::none)
-    record_free(stale);  // the driver gave it out again: it was freed in a way we do not see
+    record_free(stale);  // the driver handed it out again: it was freed in a way that we do not intercept
   event.address = block.key;
   event.granted = block.bytes;
   event.count = (block.flags & blocks::kImported) == 0;

@@ -1,5 +1,5 @@
-// From a driver call to records: an allocation is recorded after the call, a free before it (cancelled if the driver refuses), so
-// that an address that another thread gets at once never looks alive twice.
+// From a driver call to records: an allocation is recorded after the call, a free before it (canceled if the driver rejects
+// it), so that an address that another thread gets at once is never live twice.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "capture/cuda/pools.h"
 #include "record/recorder.h"
 
-// The address that the wrapper returns to, and where on the stack it lies. Only in the body of a wrapper itself.
+// The return address of the wrapper, and its position on the stack. Only in the body of a wrapper itself.
 #define VS_CALLER \
   ::vramscope::capture::cuda::Caller { __builtin_return_address(0), __builtin_frame_address(0) }
 
@@ -20,7 +20,7 @@ struct Caller {
   const void* stack;
 };
 
-// Should this call be recorded? Not when nothing is recorded, and not when the driver calls itself inside a call of ours.
+// Whether this call should be recorded: not if nothing is recorded, and not if the driver calls itself inside a call of ours.
 inline bool recording() { return record::active() && !record::busy(); }
 
 // Forwards with the thread marked, so that what the driver does inside is not recorded a second time.

@@ -1,5 +1,5 @@
-// The names that the library puts before the driver's and before glibc's. Machine code, because a jump must leave the caller's
-// return address where it is: the wrappers read there who allocates, and glibc who looks up.
+// The names that the library exports before the driver's and glibc's. Machine code, because a jump must preserve the caller's
+// return address: the wrappers use it to identify the allocating library, and glibc to identify the caller of a lookup.
 #include "capture/cuda/driver.h"
 
 #if !defined(__x86_64__)
@@ -12,7 +12,8 @@
 #include "capture/cuda/hooks.inc"
 
 // NAME(handle %rdi, symbol %rsi, version %rdx): a symbol like "cuMemAlloc" goes where NAME_target says, any other straight on.
-// Only `cu` and a capital letter: cudnnCreate, curl_easy_init and cublasCreate are none of our business.
+// Only `cu` followed by a capital letter: cudnnCreate, curl_easy_init and cublasCreate are not driver functions. `GetP` is the
+// start of what frameworks look up in their plugins (Framework::plugin_entry).
 // clang-format off
 #define VS_LOOKUP(name) \
   __asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" \
@@ -24,13 +25,14 @@
           "  testq %rsi, %rsi\n" \
           "  jz 1f\n" \
           "  cmpb $'c', (%rsi)\n" \
-          "  jne 1f\n" \
+          "  jne 4f\n" \
           "  cmpb $'u', 1(%rsi)\n" \
           "  jne 1f\n" \
           "  movzbl 2(%rsi), %eax\n" \
           "  subl $'A', %eax\n" \
           "  cmpl $25, %eax\n" \
           "  ja 1f\n" \
+          "5:\n" \
           "  pushq %rdi\n.cfi_adjust_cfa_offset 8\n" \
           "  pushq %rsi\n.cfi_adjust_cfa_offset 8\n" \
           "  pushq %rdx\n.cfi_adjust_cfa_offset 8\n" \
@@ -52,6 +54,17 @@
           "  pushq %rdx\n.cfi_adjust_cfa_offset 8\n" \
           "  call vs_resolve_" #name "\n" \
           "  jmp 2b\n" \
+          ".cfi_adjust_cfa_offset -24\n" \
+          "4:\n" \
+          "  cmpb $'G', (%rsi)\n" \
+          "  jne 1b\n" \
+          "  cmpb $'e', 1(%rsi)\n" \
+          "  jne 1b\n" \
+          "  cmpb $'t', 2(%rsi)\n" \
+          "  jne 1b\n" \
+          "  cmpb $'P', 3(%rsi)\n" \
+          "  je 5b\n" \
+          "  jmp 1b\n" \
           ".cfi_endproc\n" \
           ".size " #name ", . - " #name "\n")
 // clang-format on

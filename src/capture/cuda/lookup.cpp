@@ -1,8 +1,8 @@
-// How programs find the driver's functions: dlsym, dlvsym and cuGetProcAddress hand out wrappers instead of what they found.
+// How programs find the driver's functions: dlsym, dlvsym and cuGetProcAddress return wrappers instead of what they found.
 //
-// The wrapper is chosen by the address that was found, never by the name that was asked for: one name stands for several binary
-// interfaces. Whatever needs no change is a jump into glibc with the caller's return address in place, because glibc reads there
-// who asks (RTLD_NEXT, RTLD_DEFAULT).
+// The wrapper is chosen by the address that was found, never by the requested name: one name stands for several binary
+// interfaces. Whatever needs no change is a jump into glibc with the caller's return address in place, because glibc identifies
+// the caller by it (RTLD_NEXT, RTLD_DEFAULT).
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,6 +13,7 @@
 
 #include "capture/cuda/driver.h"
 #include "capture/elf_symbols.h"
+#include "capture/framework.h"
 
 using namespace vramscope::capture::cuda;
 using vramscope::capture::libc_function;
@@ -79,7 +80,8 @@ void* driver_dlvsym(void* handle, const char* name, const char* version) {
   return replaced(real_dlvsym_pointer()(handle, name, version));
 }
 
-// As if this library did not define the name: without a driver nobody shall find one. Not a tail call: here glibc must see us.
+// As if this library did not define the name: without a driver, no lookup may find one. Not a tail call, because glibc must see
+// us as the caller.
 void* dlsym_after_us(void*, const char* name) {
   void* found = real_dlsym_pointer()(RTLD_NEXT, name);
   __asm__ volatile("" : "+r"(found));
@@ -92,12 +94,23 @@ void* dlvsym_after_us(void*, const char* name, const char* version) {
   return found;
 }
 
-enum class Route { real, wrapped, after_us };
+// A framework asks a plugin for its table of functions.
+void* plugin_dlsym(void* handle, const char* name) {
+  void* const found = real_dlsym_pointer()(handle, name);
+  const vramscope::capture::Framework* const framework = vramscope::capture::framework_with_entry(name);
+  return found != nullptr && framework != nullptr ? framework->plugin_found(found) : found;
+}
+
+enum class Route { real, wrapped, after_us, plugin };
 
 Route route(const void* handle, const char* name, const void* caller) {
+  if (*name != 'c') {  // the two handles stand for what the caller's own scope has
+    const bool own_scope = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+    return !own_scope && vramscope::capture::framework_with_entry(name) != nullptr ? Route::plugin : Route::real;
+  }
   if (handle == RTLD_NEXT || is_driver_code(caller)) return Route::real;
   if (!bind_driver()) return is_hooked(name) ? Route::after_us : Route::real;
-  // The caller's own scope counts here, and our exported wrapper is the first thing in it.
+  // The caller's own scope counts here, and our exported wrapper comes first in it.
   return handle == RTLD_DEFAULT ? Route::real : Route::wrapped;
 }
 
@@ -105,13 +118,15 @@ Route route(const void* handle, const char* name, const void* caller) {
 
 extern "C" {
 
-// For names like cuXyz: the function to jump to.
+// For names like cuXyz and GetPxyz: the function to jump to.
 __attribute__((visibility("hidden"))) void* vs_dlsym_target(void* handle, const char* name, const void* caller) {
   switch (route(handle, name, caller)) {
     case Route::wrapped:
       return reinterpret_cast<void*>(&driver_dlsym);
     case Route::after_us:
       return reinterpret_cast<void*>(&dlsym_after_us);
+    case Route::plugin:
+      return reinterpret_cast<void*>(&plugin_dlsym);
     case Route::real:
       break;
   }
@@ -124,6 +139,7 @@ __attribute__((visibility("hidden"))) void* vs_dlvsym_target(void* handle, const
       return reinterpret_cast<void*>(&driver_dlvsym);
     case Route::after_us:
       return reinterpret_cast<void*>(&dlvsym_after_us);
+    case Route::plugin:  // plugins have no versions of symbols
     case Route::real:
       break;
   }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "capture/framework.h"
 #include "record/recorder.h"
 #include "record/state.h"
 
@@ -25,6 +26,7 @@ struct Known {
   std::uint8_t traits;
 };
 
+// Beside the frameworks that are recorded, which say so themselves (capture/framework.h).
 constexpr Known kKnown[] = {
     {"libnccl", "NCCL", kPlain},
     {"libcublas", "cuBLAS", kPlain},
@@ -36,14 +38,7 @@ constexpr Known kKnown[] = {
     {"libnvshmem", "NVSHMEM", kPlain},
     {"libnvinfer", "TensorRT", kPlain},
     {"libcupti", "CUPTI", kPlain},
-    {"libtensorflow", "TensorFlow", kPooling},
-    {"_pywrap_tensorflow", "TensorFlow", kPooling},
-    {"libtorch", "PyTorch", kPooling},
-    {"libc10", "PyTorch", kPooling},
-    {"xla_cuda_plugin", "XLA", kPooling},
-    {"xla_extension", "XLA", kPooling},
     {"pjrt", "XLA", kPooling},
-    {"libjax", "XLA", kPooling},
     {"librmm", "RMM", kPooling},
     {"libcudart", "CUDA runtime", kRuntime},
     {"libcuda.so", "CUDA driver", kTransparent},
@@ -99,8 +94,16 @@ void name_module(const char* path, Module& module) {
     path = program;
   }
   const char* name = base_name(path);
+  const auto begins_with = [&](const char* prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; };
+  for (const Framework* framework : frameworks())
+    for (const char* file : framework->files)
+      if (begins_with(file)) {
+        module.owner = framework->name;
+        module.traits = kPooling;
+        return;
+      }
   for (const Known& known : kKnown) {
-    if (strncmp(name, known.prefix, strlen(known.prefix)) != 0) continue;
+    if (!begins_with(known.prefix)) continue;
     module.owner = known.owner;
     module.traits = known.traits;
     return;

@@ -10,12 +10,12 @@ struct Place {
   int device;  // -1 = unknown
 };
 
-// Also records the context when it is the first seen on its device: contexts can come into being behind our back.
+// Also records the context if it is the first one seen on its device: contexts can be created without being intercepted.
 Place current_place();
 
-// A context came into being: records what the driver says about free memory right after.
+// A context was created: records what the driver reports about free memory right after.
 void context_created(CUcontext context, int device);
-// Contexts go: what was learnt about handles no longer holds.
+// Contexts are destroyed: cached handles are no longer valid.
 void forget_places();
 
 }  // namespace vramscope::capture::cuda

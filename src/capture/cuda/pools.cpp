@@ -77,7 +77,7 @@ bool due(Reserved& reserved) {
   return call % kEveryCalls == 0 || now_ms() - reserved.read_at_ms.load(std::memory_order_relaxed) >= kEveryMs;
 }
 
-// What is reserved is recorded as one region without an address, whose size is replaced.
+// The reserved bytes are recorded as one region without an address, whose size is replaced.
 void note(Reserved& reserved, std::uint8_t pool, std::uint64_t bytes) {
   reserved.read_at_ms.store(now_ms(), std::memory_order_relaxed);
   const std::uint64_t generation = record::t_state.generation;
@@ -89,7 +89,7 @@ void note(Reserved& reserved, std::uint8_t pool, std::uint64_t bytes) {
   if (bytes != 0) record::region(pool, 0, bytes, false);
 }
 
-// One thread at a time reads and records, so that the regions replace each other in order; nobody waits for it.
+// One thread at a time reads and records, so that the regions replace each other in order; the others do not wait for it.
 template <typename Read>
 void read_alone(Reserved& reserved, Read read) {
   if (reserved.being_read.exchange(true, std::memory_order_acquire)) return;

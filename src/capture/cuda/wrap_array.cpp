@@ -1,4 +1,4 @@
-// Arrays: the driver does not tell their size, the descriptor does.
+// Arrays: the driver does not report their size, but the descriptor contains it.
 #include "capture/cuda/driver.h"
 #include "capture/cuda/events.h"
 #include "capture/cuda/place.h"

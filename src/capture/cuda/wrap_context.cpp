@@ -1,4 +1,4 @@
-// Contexts: what each costs is measured when it comes into being, and all that was allocated in it goes with it.
+// Contexts: the size of each is measured when it is created, and everything allocated in it is freed with it.
 #include <atomic>
 
 #include "capture/cuda/driver.h"
@@ -18,7 +18,7 @@ std::atomic<std::uint64_t> g_primary[kMaxDevices];  // the primary context, wher
 
 bool usable(int device) { return device >= 0 && device < kMaxDevices; }
 
-// What goes with a context: all with its handle. What goes with a device reset: the pools' blocks on it as well.
+// What is freed with a context: everything with its handle. With a device reset: also the blocks of pools on it.
 struct Doomed {
   std::uint64_t context;
   int reset_device;  // -1 = no reset
@@ -71,14 +71,14 @@ bool primary_is_active(CUdevice device) {
   return VS_REAL(cuDevicePrimaryCtxGetState)(device, &flags, &active) == kSuccess && active != 0;
 }
 
-// The next one is measured again, even where it gets the same handle.
+// The next one is measured again, even if it gets the same handle.
 void forget_primary(CUdevice device) {
   g_retained[device].store(0, std::memory_order_relaxed);
   g_primary[device].store(0, std::memory_order_relaxed);
 }
 
-// Whether this is the last release is known after the call only; where it looks so, the frees are recorded before it and taken
-// back if the context lives on.
+// Whether this is the last release is known only after the call; if it seems so, the frees are recorded before it and reverted
+// if the context survives.
 template <typename Forward>
 CUresult releasing(CUdevice device, Forward forward) {
   if (!recording() || !usable(device)) return forward();

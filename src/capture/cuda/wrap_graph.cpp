@@ -1,5 +1,5 @@
-// Graphs allocate when they are launched and keep the memory afterwards. Single nodes are not recorded; what the device holds for
-// graphs is read now and then.
+// Graphs allocate when they are launched and keep the memory afterwards. Single nodes are not recorded; what the device holds
+// for graphs is read occasionally.
 #include "capture/cuda/driver.h"
 #include "capture/cuda/events.h"
 #include "capture/cuda/place.h"

@@ -42,7 +42,7 @@ void record_import(Caller caller, Space space, std::uint64_t key, std::uint64_t 
   record_allocation(allocation);
 }
 
-// Opening a handle again gives the same address and counts.
+// Opening a handle again returns the same address and counts.
 template <typename Forward>
 CUresult opening(Caller caller, const CUdeviceptr* out, Forward forward) {
   if (!recording()) return forward();

@@ -14,8 +14,8 @@ namespace {
 // Streams with a meaning instead of an address: default, legacy, per-thread.
 bool is_special(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) <= 2; }
 
-// Stream -> device, learnt from the first allocation in it (about 1 us). The current device is part of the key: where a stream's
-// handle is used again, that makes a wrong answer all but impossible.
+// Stream -> device, learned from the first allocation in it (about 1 us). The current device is part of the key: if a stream's
+// handle is reused, that makes a wrong answer extremely unlikely.
 struct StreamDevice {
   std::atomic<std::uint64_t> key;  // handle and current device, mixed
   std::atomic<std::int32_t> device;
@@ -149,7 +149,7 @@ CUresult vs_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
 
 CUresult vs_cuMemSetMemPool(CUmemLocation* location, int type, CUmemoryPool pool) {
   const CUresult result = VS_REAL(cuMemSetMemPool)(location, type, pool);
-  // Forget and ask again: `type` decides which of the device's pools this is.
+  // Remove and query again: `type` decides which of the device's pools this is.
   if (result == kSuccess && location != nullptr && location->type == kLocationDevice) set_current_mem_pool(location->id, nullptr);
   return result;
 }

@@ -1,5 +1,5 @@
-// Virtual memory management. Physical memory counts from cuMemCreate until its handle is released and its last mapping is gone,
-// in whichever order; the free is recorded before the call that ends it.
+// Virtual memory management. Physical memory counts from cuMemCreate until its handle is released and its last mapping is
+// removed, in either order; the free is recorded before the call that ends it.
 #include "capture/cuda/driver.h"
 #include "capture/cuda/events.h"
 #include "capture/cuda/owner.h"
@@ -98,7 +98,7 @@ CUresult vs_cuMemCreate(CUmemGenericAllocationHandle* out, std::size_t bytes, co
   const auto forward = [=] { return VS_REAL(cuMemCreate)(out, bytes, prop, flags); };
   if (!recording()) return forward();
   const CUresult result = forwarded(forward);
-  // Works without a current context: the device stands in the properties.
+  // Works without a current context: the properties contain the device.
   const bool on_device = prop != nullptr && prop->location.type == kLocationDevice && prop->location.id >= 0;
   const int device = on_device ? prop->location.id : -1;
   Allocation allocation;
@@ -141,6 +141,26 @@ CUresult vs_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, vo
   block.flags = blocks::kImported | blocks::kSilent;
   block.pool = family_pool(Family::imported, -1);
   blocks::insert(block, &replaced);
+  return result;
+}
+
+// A multicast object has no memory of its own: what is bound to it was created by cuMemCreate, and counts there. The processes
+// that import the object record it as imported, so the one that creates it does too. An out-of-memory error is not reported: no
+// memory of a device was asked for.
+CUresult vs_cuMulticastCreate(CUmemGenericAllocationHandle* out, const CUmulticastObjectProp* prop) {
+  const auto forward = [=] { return VS_REAL(cuMulticastCreate)(out, prop); };
+  if (!recording()) return forward();
+  const CUresult result = forwarded(forward);
+  if (result != kSuccess || prop == nullptr) return result;
+  Allocation allocation;
+  allocation.caller = VS_CALLER;
+  allocation.space = Space::handle;
+  allocation.key = allocation.handle = *out;
+  allocation.requested = prop->bytes;
+  allocation.pool = family_pool(Family::imported, -1);
+  allocation.record_flags = spool::kFlagImported;
+  allocation.block_flags = blocks::kImported;
+  record_allocation(allocation);
   return result;
 }
 

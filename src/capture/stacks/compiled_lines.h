@@ -1,5 +1,5 @@
-// Code that a compiler wrote (torch.compile): which part of the network, and which place in the program, each of its lines works
-// for. Told by the Python side when such code comes into being, looked up when a new stack is defined.
+// Generated code (torch.compile): which part of the network, and which place in the program, each of its lines serves. Reported
+// by the Python side when such code is created, looked up when a new stack is defined.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Place {
 };
 // Number of a new place, 0 if there is no room.
 std::uint32_t add_place(const char* file, const char* function, std::uint32_t line, std::uint32_t outer);
-// {} for a number that is none.
+// {} for an invalid number.
 Place place_at(std::uint32_t number);
 
 struct CompiledLine {
@@ -25,10 +25,10 @@ struct CompiledLine {
   std::uint32_t place = 0;
 };
 void name_line(std::uint64_t code, std::uint32_t line, const char* part, std::uint32_t place);
-// Another code object may come to lie at its address.
+// Another code object may get its address.
 void forget_code(std::uint64_t code);
 
-// Nothing for code that people wrote.
+// Nothing for code that was not generated.
 CompiledLine compiled_line(const Python& py, const PythonFrame& frame);
 
 }  // namespace vramscope::stacks

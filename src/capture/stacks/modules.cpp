@@ -25,7 +25,7 @@ std::atomic<bool> g_refreshing{false};
 std::atomic<std::uint64_t> g_generation{0};  // of the spool in which they are defined
 
 const Module* find(std::uint64_t address) {
-  // Newest first: a library that was unloaded may have left its place to another one.
+  // Newest first: a library that was unloaded may have left its addresses to another one.
   for (std::uint32_t i = g_count.load(std::memory_order_acquire); i-- > 0;) {
     if (address >= g_modules[i].begin && address < g_modules[i].end) return &g_modules[i];
   }

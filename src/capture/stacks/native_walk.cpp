@@ -2,59 +2,29 @@
 
 #include <atomic>
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
-#include <unistd.h>
 
-#include "base/glibc.h"
-#include "capture/loader.h"
+#include "capture/elf_symbols.h"
 #include "capture/stacks/readable.h"
 
 namespace vramscope::stacks {
 namespace {
 
-// End of the mapping that holds `address`, from /proc/self/maps, read without allocating. 0 if it cannot be told.
-std::uint64_t mapping_end(std::uint64_t address) {
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char buffer[4096];
-  std::uint64_t number = 0;
-  std::uint64_t begin = 0;
-  enum { kBegin, kEnd, kRest } part = kBegin;
-  std::uint64_t result = 0;
-  for (ssize_t got; result == 0 && (got = read(fd, buffer, sizeof buffer)) > 0;) {
-    for (ssize_t i = 0; i < got && result == 0; ++i) {
-      const char c = buffer[i];
-      if (c == '\n') {
-        part = kBegin;
-        number = 0;
-      } else if (part == kBegin && c == '-') {
-        begin = number;
-        number = 0;
-        part = kEnd;
-      } else if (part == kEnd && c == ' ') {
-        if (address >= begin && address < number) result = number;
-        part = kRest;
-      } else if (part != kRest) {
-        number = 16 * number + static_cast<std::uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-      }
-    }
-  }
-  close(fd);
-  return result;
-}
+// The frame pointer may lead anywhere: code without frames uses the register for its own values, and coroutines run on stacks
+// that come and go. So the kernel is asked about each page of a walk, and no answer outlives the walk.
+class StackPages {
+ public:
+  bool readable(std::uint64_t frame) { return is_user(frame) && page(frame) && page(frame + 15); }
 
-[[gnu::tls_model("initial-exec")]] thread_local std::uint64_t t_stack_end = 0;
-constexpr std::uint64_t kUnknownEnd = 1;
-
-std::uint64_t stack_end(std::uint64_t address) {
-  if (__builtin_expect(t_stack_end == 0, 0)) {
-    const std::uint64_t end = mapping_end(address);
-    t_stack_end = end == 0 ? kUnknownEnd : end;
+ private:
+  bool page(std::uint64_t address) {
+    if (address >> 12 == known_) return true;
+    if (!ask_kernel(address)) return false;
+    known_ = address >> 12;
+    return true;
   }
-  return t_stack_end;
-}
+  std::uint64_t known_ = 0;
+};
 
 struct Own {
   std::uint64_t begin = 0, end = 0;
@@ -76,7 +46,7 @@ int find_own(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-// The machine code of this library: its frames are not the program's.
+// The machine code of this library: its frames do not belong to the program.
 Own own_range() {
   Own own{g_own_begin.load(std::memory_order_relaxed), g_own_end.load(std::memory_order_acquire)};
   if (own.end != 0) return own;
@@ -114,10 +84,10 @@ int collect(UnwindContext* context, void* data) {
 
 std::size_t walk_frame_pointers(std::uint64_t* out, std::size_t capacity, const NativeLimits& limits) {
   auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  const std::uint64_t end = stack_end(frame);
+  StackPages pages;
   const Own own = own_range();
   std::size_t count = 0;
-  while (count < capacity && (frame & 7) == 0 && frame + 16 <= end) {
+  while (count < capacity && (frame & 7) == 0 && pages.readable(frame)) {
     const std::uint64_t next = peek<std::uint64_t>(frame);
     const std::uint64_t ip = peek<std::uint64_t>(frame + 8);
     if (ip < 0x1000 || (ip >= limits.stop_begin && ip < limits.stop_end)) break;
@@ -133,10 +103,9 @@ std::size_t walk_unwind_tables(std::uint64_t* out, std::size_t capacity, const N
   static std::atomic<GetIp> get_ip{nullptr};
   Backtrace walk = backtrace.load(std::memory_order_acquire);
   if (walk == nullptr) {
-    void* const library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) return walk_frame_pointers(out, capacity, limits);
-    get_ip.store(reinterpret_cast<GetIp>(capture::real_dlsym(library, "_Unwind_GetIP")), std::memory_order_relaxed);
-    walk = reinterpret_cast<Backtrace>(capture::real_dlsym(library, "_Unwind_Backtrace"));
+    // Not through dlsym: another thread may hold the loader's lock and wait for this one.
+    get_ip.store(reinterpret_cast<GetIp>(capture::symbol_in_any("_Unwind_GetIP")), std::memory_order_relaxed);
+    walk = reinterpret_cast<Backtrace>(capture::symbol_in_any("_Unwind_Backtrace"));
     if (walk == nullptr || get_ip.load(std::memory_order_relaxed) == nullptr) return walk_frame_pointers(out, capacity, limits);
     backtrace.store(walk, std::memory_order_release);
   }

@@ -74,7 +74,7 @@ bool open_bytes(const PythonLayout& layout, std::uint64_t object, Bytes& out) {
   return readable_range(out.at, size);
 }
 
-// 3.9: pairs (bytes of code, signed lines), each relative to the one before.
+// 3.9: pairs (bytes of code, signed lines), each relative to the previous one.
 std::int64_t line_from_increments(Bytes table, std::int64_t line, std::int64_t offset) {
   std::int64_t at = 0;
   while (table.more()) {
@@ -85,7 +85,7 @@ std::int64_t line_from_increments(Bytes table, std::int64_t line, std::int64_t o
   return line;
 }
 
-// 3.10: pairs (length of the range, signed lines against the range before); -128 = the range has no line.
+// 3.10: pairs (length of the range, signed lines relative to the previous range); -128 = the range has no line.
 std::int64_t line_from_ranges(Bytes table, std::int64_t line, std::int64_t offset) {
   std::int64_t at = 0;
   while (table.more()) {
@@ -169,7 +169,7 @@ bool learn_text_state(PythonLayout& layout, std::uint64_t ascii_text) {
 
 std::uint32_t line_at(const PythonLayout& layout, std::uint64_t code, std::int64_t offset) {
   const auto first = peek<std::int32_t>(code + layout.code_first_line);
-  if (offset < 0) return static_cast<std::uint32_t>(first < 0 ? 0 : first);  // the frame has not begun
+  if (offset < 0) return static_cast<std::uint32_t>(first < 0 ? 0 : first);  // the frame has not started
   Bytes table;
   if (!open_bytes(layout, peek<std::uint64_t>(code + layout.code_lines), table)) return 0;
   std::int64_t line = 0;

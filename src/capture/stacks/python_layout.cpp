@@ -64,9 +64,9 @@ struct OffsetGroups {
 constexpr OffsetGroups kGroups313 = {19, 28, 34, 44, 64, 67};
 constexpr OffsetGroups kGroups314 = {22, 31, 39, 50, 74, 77};
 
-class Words {
+class DebugOffsets {
  public:
-  explicit Words(const void* runtime) : base_(reinterpret_cast<std::uint64_t>(runtime)) {}
+  explicit DebugOffsets(const void* runtime) : base_(reinterpret_cast<std::uint64_t>(runtime)) {}
   // Word `index` of the group at `group`, which must lie within the structure that it describes.
   std::uint16_t field(int group, int index) {
     const std::uint64_t size = word(group);
@@ -85,41 +85,41 @@ class Words {
 bool from_debug_offsets(int minor, const void* runtime, PythonLayout& out) {
   const auto address = reinterpret_cast<std::uint64_t>(runtime);
   if (!readable(address, 800) || std::memcmp(runtime, "xdebugpy", 8) != 0) return false;
-  Words words(runtime);
-  if (((words.word(1) >> 16) & 0xff) != static_cast<std::uint64_t>(minor)) return false;
-  const bool free_threaded = words.word(2) != 0;
+  DebugOffsets offsets(runtime);
+  if (((offsets.word(1) >> 16) & 0xff) != static_cast<std::uint64_t>(minor)) return false;
+  const bool free_threaded = offsets.word(2) != 0;
   const OffsetGroups& at = minor == 13 ? kGroups313 : kGroups314;
 
   PythonLayout layout;
   // The thread state is larger than what field() accepts.
-  layout.thread_frame = static_cast<std::uint16_t>(words.word(at.thread + 4));
-  layout.frame_previous = words.field(at.frame, 1);
-  layout.frame_code = words.field(at.frame, 2);
-  layout.frame_instr = words.field(at.frame, 3);
-  layout.frame_locals = words.field(at.frame, 4);
-  layout.frame_owner = static_cast<std::int16_t>(words.field(at.frame, 5));
-  layout.code_file = words.field(at.code, 1);
-  layout.code_name = words.field(at.code, 3);
-  layout.code_lines = words.field(at.code, 4);
-  layout.code_first_line = words.field(at.code, 5);
-  layout.code_instructions = words.field(at.code, 9);
+  layout.thread_frame = static_cast<std::uint16_t>(offsets.word(at.thread + 4));
+  layout.frame_previous = offsets.field(at.frame, 1);
+  layout.frame_code = offsets.field(at.frame, 2);
+  layout.frame_instr = offsets.field(at.frame, 3);
+  layout.frame_locals = offsets.field(at.frame, 4);
+  layout.frame_owner = static_cast<std::int16_t>(offsets.field(at.frame, 5));
+  layout.code_file = offsets.field(at.code, 1);
+  layout.code_name = offsets.field(at.code, 3);
+  layout.code_lines = offsets.field(at.code, 4);
+  layout.code_first_line = offsets.field(at.code, 5);
+  layout.code_instructions = offsets.field(at.code, 9);
   layout.code_bytes = layout.code_instructions;
-  layout.object_type = words.field(at.object, 1);
-  layout.bytes_size = words.field(at.bytes, 1);
-  layout.bytes_data = words.field(at.bytes, 2);
-  layout.text_state = words.field(at.text, 1);
-  layout.text_length = words.field(at.text, 2);
-  layout.text_ascii_data = words.field(at.text, 3);
+  layout.object_type = offsets.field(at.object, 1);
+  layout.bytes_size = offsets.field(at.bytes, 1);
+  layout.bytes_data = offsets.field(at.bytes, 2);
+  layout.text_state = offsets.field(at.text, 1);
+  layout.text_length = offsets.field(at.text, 2);
+  layout.text_ascii_data = offsets.field(at.text, 3);
   layout.text_wide_data = static_cast<std::uint16_t>(layout.text_ascii_data + 16);
   if (minor == 13) layout.code_version = 92;  // not among the offsets
   if (minor >= 14) {
     layout.pointer_mask = ~std::uint64_t{3};
     if (free_threaded) {
-      layout.frame_tlbc = words.field(at.frame, 7);
-      layout.code_tlbc = words.field(at.code, 10);
+      layout.frame_tlbc = offsets.field(at.frame, 7);
+      layout.code_tlbc = offsets.field(at.code, 10);
     }
   }
-  if (!words.fits() || layout.thread_frame == 0 || layout.thread_frame > 1024) return false;
+  if (!offsets.fits() || layout.thread_frame == 0 || layout.thread_frame > 1024) return false;
   out = layout;
   return true;
 }

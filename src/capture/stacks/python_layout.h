@@ -1,4 +1,4 @@
-// Where CPython keeps what a stack needs, for each version. 3.9 to 3.12 from tables; 3.13 and later describe themselves.
+// Where CPython stores what a stack needs, for each version. 3.9 to 3.12 from tables; 3.13 and later describe themselves.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct PythonLayout {
   std::uint16_t text_wide_data = 56;
 };
 
-// Layout of version major.minor. `debug_offsets` = address of _PyRuntime (used from 3.13 on; NULL else). False = not known.
+// Layout of version major.minor. `debug_offsets` = address of _PyRuntime (used from 3.13 on; otherwise NULL). False = unknown.
 bool python_layout(int major, int minor, const void* debug_offsets, PythonLayout& out);
 
 }  // namespace vramscope::stacks

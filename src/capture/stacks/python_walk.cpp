@@ -2,10 +2,9 @@
 
 #include <atomic>
 
-#include <dlfcn.h>
 #include <link.h>
 
-#include "capture/loader.h"
+#include "capture/elf_symbols.h"
 #include "capture/stacks/python_code.h"
 #include "record/recorder.h"
 
@@ -17,9 +16,11 @@ std::atomic<int> g_state{kLooking};
 std::atomic<std::uint32_t> g_attempts{0};
 Python g_python;
 
+// Not through dlsym: another thread may hold the loader's lock and wait for this one, and a failure would change the program's
+// dlerror().
 template <typename Function>
 Function symbol(const char* name) {
-  return reinterpret_cast<Function>(capture::real_dlsym(RTLD_DEFAULT, name));
+  return reinterpret_cast<Function>(capture::symbol_in_any(name));
 }
 
 struct TextRange {
@@ -47,10 +48,12 @@ bool parse_version(const char* text, int& major, int& minor) {
     while (*text >= '0' && *text <= '9' && out < 1000) out = 10 * out + (*text++ - '0');
     return text != begin;
   };
-  return text != nullptr && number(major) && *text++ == '.' && number(minor);
+  if (text == nullptr || !number(major) || *text != '.') return false;
+  ++text;
+  return number(minor);
 }
 
-// Not found yet leaves the state at kLooking: the interpreter may be loaded later, and this thread may have no frames.
+// If it is not found yet, the state stays kLooking: the interpreter may be loaded later, and this thread may have no frames.
 State look() {
   const auto version = symbol<const char* (*)()>("Py_GetVersion");
   const auto initialized = symbol<int (*)()>("Py_IsInitialized");
@@ -87,7 +90,7 @@ const Python* python() {
   const int state = g_state.load(std::memory_order_acquire);  // partner: the release below, after g_python is filled
   if (__builtin_expect(state == kReady, 1)) return &g_python;
   if (state != kLooking) return nullptr;
-  // Looking is expensive in a program that has no Python: try at the 1st, 2nd, 4th, ... call.
+  // Searching is expensive in a program without Python: try at the 1st, 2nd, 4th, ... call.
   const std::uint32_t attempt = g_attempts.fetch_add(1, std::memory_order_relaxed) + 1;
   if (attempt > 64 && (attempt & (attempt - 1)) != 0) return nullptr;
   int expected = kLooking;

@@ -1,9 +1,9 @@
 // Walks the calling thread's own Python frames without the interpreter lock.
 //
-// A thread's frame chain changes only by that thread, so it is steady while the thread sits in a hook. Code objects on the chain
-// are kept alive by it. The layout is checked against the live chain before it is trusted, each page is asked for once, and each
-// frame must lead to an object whose type is the interpreter's own code type; so a layout that does not fit ends the walk instead
-// of the program.
+// Only the thread itself changes its frame chain, so it is stable while the thread is in a hook. The chain keeps its code
+// objects alive. The layout is checked against the live chain before it is trusted, each page is probed once, and each frame
+// must lead to an object whose type is the interpreter's own code type; so a layout that does not fit ends the walk instead of
+// the program.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ struct PythonFrame {
   std::uint64_t code = 0;
   std::uint64_t instr = 0;  // pointer or offset, as the layout says
   std::uint64_t frame = 0;
-  std::uint64_t identity = 0;  // tells a new code object from a dead one at the same address
+  std::uint64_t identity = 0;  // distinguishes a new code object from a dead one at the same address
 };
 
-// The interpreter of this process once its layout is verified, else NULL. The first calls look for it.
+// The interpreter of this process once its layout is verified, else NULL. The first calls search for it.
 const Python* python();
 
 // NULL-safe: 0 for a thread that never ran Python.
@@ -45,8 +45,8 @@ inline std::uint64_t first_frame(const Python& py) {
   return readable(at, 8) ? peek<std::uint64_t>(at) : 0;
 }
 
-// Bytes by their number, the first and the last eight, where what differs usually lies. Reads whole aligned words of the object's
-// own memory, so it may see bytes behind the end: then equal contents may look different, never the reverse.
+// Hashes the number of bytes and the first and last eight, where differences usually are. Reads whole aligned words of the
+// object's own memory, so it may see bytes behind the end: then equal contents may look different, never the reverse.
 inline std::uint64_t bytes_identity(std::uint64_t data, std::uint64_t bytes) {
   const std::uint64_t last = data + ((bytes - 1) & ~std::uint64_t{7});
   if (bytes - 1 >= (1u << 24) || !readable(data, 8) || !readable(last, 8)) return bytes;
@@ -66,9 +66,9 @@ inline TextIdentity text_identity(const PythonLayout& layout, std::uint64_t text
   return {bytes_identity(data, bytes), readable(data, 1) ? peek<char>(data) : '\0'};
 }
 
-// Dead code objects leave their address, and often those of all their parts, to the next ones, so that pointers alone do not
-// tell them apart. Python 3.12 numbers them. Before, the file name is looked at (frames share it, so it is at hand), and the
-// other parts too where the code was made at run time: its file is "<...>", as in exec.
+// Dead code objects leave their address, and often those of all their parts, to the next ones, so pointers alone do not
+// distinguish them. Python 3.12 numbers them. For earlier versions, the file name is compared (frames share it, so it is
+// available), and the other parts too if the code was created at run time: its file is "<...>", as in exec.
 class CodeIdentity {
  public:
   explicit CodeIdentity(const PythonLayout& layout) : layout_(layout) {}
@@ -102,11 +102,11 @@ class CodeIdentity {
 
 enum class WalkEnd : std::uint8_t { whole, limit, broken };
 
-// Calls visit(PythonFrame) for each frame from `frame` (first_frame) outwards, until it returns false.
+// Calls visit(PythonFrame) for each frame from `frame` (first_frame) outward, until it returns false.
 template <typename Visit>
 inline WalkEnd walk_python(const Python& py, std::uint64_t frame, Visit&& visit) {
   const PythonLayout& layout = py.layout;
-  constexpr unsigned kMaxHops = 20000;  // a chain that bites its own tail
+  constexpr unsigned kMaxHops = 20000;  // a chain that loops
   constexpr std::uint8_t kFirstForeignOwner = 3;
   constexpr std::size_t kFrameBytes = 128;
   CodeIdentity identities(layout);
@@ -138,15 +138,15 @@ inline WalkEnd walk_python(const Python& py, Visit&& visit) {
   return walk_python(py, first_frame(py), visit);
 }
 
-// Byte offset of the frame's current instruction in its code; negative = has not begun.
+// Byte offset of the frame's current instruction in its code; negative = has not started.
 std::int64_t instruction_offset(const Python& py, const PythonFrame& frame);
 
-// Python stacks stop for good; says why, once.
+// Turns Python stacks off for good and reports why, once.
 void give_up_python(const char* why);
-// True until something gave up.
+// True until they were turned off.
 bool python_usable();
 
-// For tests: walk with a layout of the caller's making. Returns whether the live chain fits it.
+// For tests: walk with a layout supplied by the caller. Returns whether the live chain fits it.
 bool fits_live_chain(const Python& py, PythonLayout& layout);
 void replace_python_for_test(const Python& py);
 

@@ -1,4 +1,4 @@
-// Whether memory can be read without a fault. Pages are asked about once.
+// Whether memory can be read without a fault. Each page is probed once.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,9 @@
 
 namespace vramscope::stacks {
 
-// Asks the kernel about one page; remembers a yes.
+// Asks the kernel about one page, for memory that may be unmapped at any time.
+bool ask_kernel(std::uint64_t address);
+// The same, and remembers a positive answer.
 bool probe_page(std::uint64_t address);
 
 inline constexpr std::size_t kPageCacheEntries = 4096;
@@ -19,15 +21,18 @@ inline bool readable_page(std::uint64_t address) {
   return known == page || probe_page(address);
 }
 
+// Neither in the NULL page nor in the kernel's half.
+inline bool is_user(std::uint64_t address) { return address - 0x1000 < 0x7fffffffe000; }
+
 // `bytes` up to one page.
 inline bool readable(std::uint64_t address, std::size_t bytes) {
-  if (address - 0x1000 >= 0x7fffffffe000) return false;  // NULL page, kernel half
+  if (!is_user(address)) return false;
   if (!readable_page(address)) return false;
   const std::uint64_t last = address + bytes - 1;
   return (last >> 12) == (address >> 12) || readable_page(last);
 }
 
-// Reads at a place already known to be readable.
+// Reads at an address already known to be readable.
 template <typename T>
 inline T peek(std::uint64_t address) {
   T value;

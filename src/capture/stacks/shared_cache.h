@@ -1,7 +1,7 @@
 // A fixed-size cache shared by all threads without locks.
 //
-// The key is stored xor-ed with the values, so that a slot read while another thread writes it does not match and counts as
-// absent. A full neighbourhood loses an old entry: what it said is then found out again. Zeroed memory is an empty cache.
+// The key is stored XORed with the values, so that a slot read while another thread writes it does not match and counts as
+// absent. A full neighborhood loses an old entry, which is then determined again. Zeroed memory is an empty cache.
 #pragma once
 
 #include <atomic>
@@ -34,10 +34,10 @@ class SharedCache {
   void put(std::uint64_t key, const Entry& entry) {
     key |= 1;
     Slot* const first = &slots_[(key >> (64 - kBits)) & ~(kWays - 1)];
-    Slot* slot = first + ((key >> 1) & (kWays - 1));  // whom to replace when all are taken
+    Slot* slot = first + ((key >> 1) & (kWays - 1));  // which one to replace if all are taken
     for (std::size_t way = 0; way < kWays; ++way) {
       const std::uint64_t there = key_in(first[way]);
-      if (there == key || there == 0) {  // what is said anew holds from now on
+      if (there == key || there == 0) {  // a new value replaces the old one
         slot = first + way;
         break;
       }

@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kMaxPython = 192;
 constexpr std::size_t kMaxNative = 64;
 
-// Keyed by addresses (cheap), holding ids made of contents (the same in every run). All keys contain the spool's generation, so
-// that a new spool, after a fork or a new attach, finds them empty.
+// Keyed by addresses (cheap), storing ids derived from contents (the same in every run). All keys contain the spool's
+// generation, so that they are empty for a new spool, after a fork or a new attach.
 SharedCache<2, 16> g_stacks;  // -> stack id, labels
 SharedCache<2, 15> g_frames;  // code and instruction -> code id and line, content hash
 SharedCache<2, 13> g_codes;   // code -> code id, content hash
@@ -90,7 +90,7 @@ FrameInfo frame_info(const Python& py, const PythonFrame& frame, std::uint64_t e
   return info;
 }
 
-// A place that is on no stack, because a compiler put its code elsewhere.
+// A place that is not on the stack, because a compiler moved its code elsewhere.
 FrameInfo place_info(const Place& place, std::uint64_t epoch) {
   const std::uint64_t key = fold((std::uint64_t{place.file} << 32 | place.function) ^ kHash1, epoch ^ kHash2);
   const CodeInfo code = code_info(key, [&] {
@@ -102,7 +102,7 @@ FrameInfo place_info(const Place& place, std::uint64_t epoch) {
   return {code.id, place.line, fold(code.hash ^ kHash1, place.line ^ kHash0)};
 }
 
-// The record's frames are filled in place, after the hash is known: collected on this stack first.
+// The record's frames are filled in place once the hash is known; they are collected on this stack first.
 struct Collected {
   spool::Frame frames[kMaxNative + kMaxPython];
   std::uint32_t count = 0;

@@ -134,7 +134,7 @@ std::uint32_t intern_part(std::uint32_t layer, std::uint32_t part) {
 
 void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std::uint32_t part) {
   if (part != 0) {
-    if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
+    if (!phase_decided_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
     if (labels_.layer == 0 && labels_.part == 0) labels_.part = part;
     return;
   }
@@ -142,7 +142,7 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std:
   if (watched == nullptr) return;
   switch (watched->role) {
     case Role::layer_call:
-      if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
+      if (!phase_decided_ && labels_.phase == Phase::none) labels_.phase = Phase::forward;
       if (labels_.layer == 0) {
         decltype(g_objects)::Entry entry;
         if (g_objects.find(object_key(layer_object(layout, frame)), entry) && entry.value[0] != 0) {
@@ -154,14 +154,14 @@ void LabelReader::add(const PythonLayout& layout, const PythonFrame& frame, std:
       break;
     case Role::phase:
       // The innermost one counts: Lightning runs forward and backward inside optimizer.step(closure).
-      if (!phase_told_ && labels_.phase == Phase::none) labels_.phase = watched->phase;
-      if (!phase_told_ && labels_.phase == Phase::forward && watched->phase == Phase::checkpointed)
+      if (!phase_decided_ && labels_.phase == Phase::none) labels_.phase = watched->phase;
+      if (!phase_decided_ && labels_.phase == Phase::forward && watched->phase == Phase::checkpointed)
         labels_.phase = watched->phase;
-      phase_told_ = true;
+      phase_decided_ = true;
       break;
     case Role::recompute:
-      if (phase_told_ && labels_.phase == Phase::backward) break;  // what ran again is behind: its gradients are computed
-      if (!phase_told_) recompute_ = true;
+      if (phase_decided_ && labels_.phase == Phase::backward) break;  // what ran again is behind: its gradients are computed
+      if (!phase_decided_) recompute_ = true;
       if (*labels_.plumbing == '\0') labels_.plumbing = watched->text;
       break;
     case Role::op:

@@ -1,4 +1,4 @@
-// What certain code objects and network layers mean: told once by the Python side, looked up when a new stack is defined.
+// What certain code objects and network layers mean: reported once by the Python side, looked up when a new stack is defined.
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ class LabelReader {
  private:
   Labels labels_;
   bool recompute_ = false;
-  bool phase_told_ = false;
+  bool phase_decided_ = false;
   bool serving_ = false;
 };
 

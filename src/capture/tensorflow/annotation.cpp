@@ -14,7 +14,8 @@ namespace vramscope::capture::tensorflow {
 
 namespace {
 
-// The thread's annotation up to 2.19: C strings. From 2.20 on: string views (length, then pointer). The order never changed.
+// The layout of the thread's annotation: C strings up to TensorFlow 2.19, string views (length, then pointer) from 2.20 on. The
+// order of the fields is the same in all versions.
 struct WithPointers {
   const char* op;
   std::int64_t step;
@@ -37,7 +38,7 @@ enum class Layout : int { unknown, pointers, views, off };
 std::atomic<Layout> g_layout;
 
 constexpr std::size_t kLongestName = 16384;
-// No process has data below this; a length is never above it.
+// Tells an address from a length: no process has data below this, and no length is above it.
 constexpr std::uintptr_t kLowestAddress = 65536;
 
 bool printable(const char* text, std::size_t bytes) {
@@ -52,16 +53,17 @@ bool looks_like_text(const char* text, std::size_t bytes) {
   return read_safely(text, copy, part) && printable(copy, part);
 }
 
-// Decided by the first annotation that names an op: its first word is a small length or an address. Read through the kernel, so
-// that a layout we do not know cannot harm. The thread's annotation is TensorFlow's own object: its first word can be read.
+// Decided by the first annotation that names an op: its first word is either a small length or an address. The rest is read
+// through the kernel, so that an unknown layout cannot crash the program. The first word can be read directly, because the
+// annotation is TensorFlow's own object.
 Layout detect(const void* annotation) {
   std::size_t first_word = 0;
   memcpy(&first_word, annotation, sizeof first_word);
   if (first_word == 0) return Layout::unknown;
-  WithViews words{};
-  if (!read_safely(annotation, &words, sizeof words)) return Layout::off;
-  if (words.op_size < kLowestAddress) return looks_like_text(words.op, words.op_size) ? Layout::views : Layout::off;
-  const auto* name = reinterpret_cast<const char*>(words.op_size);
+  WithViews fields{};
+  if (!read_safely(annotation, &fields, sizeof fields)) return Layout::off;
+  if (fields.op_size < kLowestAddress) return looks_like_text(fields.op, fields.op_size) ? Layout::views : Layout::off;
+  const auto* name = reinterpret_cast<const char*>(fields.op_size);
   return looks_like_text(name, 1) ? Layout::pointers : Layout::off;
 }
 
@@ -82,22 +84,24 @@ std::uint8_t small_dtype(std::int32_t dtype) {
   return dtype > 0 && dtype < 256 ? static_cast<std::uint8_t>(dtype) : std::uint8_t{0};
 }
 
-// Region types are few short words ("output", "temp"): the thread's last one is compared before it is looked up.
+// There are few region types, and all are short ("output", "temp"): the text is compared with the thread's last one before it is
+// looked up.
 std::uint16_t region_id(const char* text, std::size_t bytes) {
   if (text == nullptr || bytes == 0) return 0;
   if (bytes > 16) return 0;
   const bool large = bytes > 8;
-  const std::uint64_t words[2] = {large ? base::load64(text) : base::load_tail(text, bytes),
-                                  large ? base::load_tail(text + 8, bytes - 8) : 0};
+  const std::uint64_t letters[2] = {large ? base::load64(text) : base::load_tail(text, bytes),
+                                    large ? base::load_tail(text + 8, bytes - 8) : 0};
   record::RememberedText& last = record::t_state.region;
-  if (last.words[0] == words[0] && last.words[1] == words[1] && last.bytes == bytes) return static_cast<std::uint16_t>(last.id);
+  if (last.letters[0] == letters[0] && last.letters[1] == letters[1] && last.bytes == bytes)
+    return static_cast<std::uint16_t>(last.id);
   const std::uint32_t id = record::intern(text, bytes);
   if (id > 0xffff) return 0;
-  last = {{words[0], words[1]}, static_cast<std::uint32_t>(bytes), id};
+  last = {{letters[0], letters[1]}, static_cast<std::uint32_t>(bytes), id};
   return static_cast<std::uint16_t>(id);
 }
 
-// One look-up for op and shape together, where the shape is at hand as bytes.
+// Looks up op and shape together if the bytes of the shape can be read.
 void name_op_and_shape(const Library& library, const char* op, std::size_t op_bytes, const ShapeFunction& function,
                        Annotation& result) {
   RawShape raw;
@@ -106,7 +110,7 @@ void name_op_and_shape(const Library& library, const char* op, std::size_t op_by
     result.shape = shape_id(library, function);
     return;
   }
-  // Two hashes that do not wait for each other.
+  // The two hashes are independent, so the processor computes them in parallel.
   const std::uint64_t both =
       base::mix(base::hash(op, op_bytes), base::hash(reinterpret_cast<const char*>(raw.bytes), sizeof raw.bytes));
   const std::uint64_t key = both != 0 ? both : 1;
@@ -129,18 +133,21 @@ Annotation read_annotation(const Library& library) {
   if (annotation == nullptr) return result;
   if (layout == Layout::unknown) layout = learn(annotation);
   if (layout == Layout::views) {
-    const auto& said = *static_cast<const WithViews*>(annotation);
-    if (said.op_size > kLongestName || said.region_size > kLongestName) return turn_off(), result;
-    name_op_and_shape(library, said.op, said.op_size, said.shape, result);
-    result.region = region_id(said.region, said.region_size);
-    result.dtype = small_dtype(said.dtype);
-    result.step = said.step;
+    const auto& fields = *static_cast<const WithViews*>(annotation);
+    if (fields.op_size > kLongestName || fields.region_size > kLongestName) {
+      turn_off();
+      return result;
+    }
+    name_op_and_shape(library, fields.op, fields.op_size, fields.shape, result);
+    result.region = region_id(fields.region, fields.region_size);
+    result.dtype = small_dtype(fields.dtype);
+    result.step = fields.step;
   } else if (layout == Layout::pointers) {
-    const auto& said = *static_cast<const WithPointers*>(annotation);
-    name_op_and_shape(library, said.op, said.op != nullptr ? strlen(said.op) : 0, said.shape, result);
-    result.region = region_id(said.region, said.region != nullptr ? strlen(said.region) : 0);
-    result.dtype = small_dtype(said.dtype);
-    result.step = said.step;
+    const auto& fields = *static_cast<const WithPointers*>(annotation);
+    name_op_and_shape(library, fields.op, fields.op != nullptr ? strlen(fields.op) : 0, fields.shape, result);
+    result.region = region_id(fields.region, fields.region != nullptr ? strlen(fields.region) : 0);
+    result.dtype = small_dtype(fields.dtype);
+    result.step = fields.step;
   }
   return result;
 }

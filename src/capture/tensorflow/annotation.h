@@ -1,4 +1,4 @@
-// What TensorFlow says about the allocation that a thread is making: op, step, region type, dtype, shape.
+// TensorFlow's description of the allocation that the calling thread is making: op, step, region type, dtype, shape.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct Annotation {
   std::int64_t step = 0;
 };
 
-// Empty where TensorFlow says nothing, or where its layout is not one that we know (then said once, and never read again).
+// Empty if TensorFlow gives no description. Also empty if its layout is unknown: that is reported once on stderr, and the
+// annotation is not read again.
 Annotation read_annotation(const Library& library);
 
 }  // namespace vramscope::capture::tensorflow

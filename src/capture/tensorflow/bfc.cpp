@@ -1,18 +1,16 @@
-// TensorFlow's best-fit allocator (tsl::BFCAllocator): every block it hands out and takes back, and the regions it holds.
+// Records TensorFlow's best-fit allocator (tsl::BFCAllocator): every block it hands out and takes back, and the regions it holds.
 //
-// AllocateRaw notes what the thread is about to do and forwards; a point inside the allocator's lock draws the sequence number;
-// after the return the record is written. So the order of records is the order in which the allocator's own statistics changed,
-// and the peak computed from them is the allocator's peak.
+// The hook of AllocateRaw stores which call the thread is making and forwards it. A hook inside the allocator's lock draws the
+// sequence number. The record is written after the call returns. So records have the order in which the allocator's own
+// statistics changed, and the peak computed from them is the allocator's peak.
 #include <stddef.h>
 #include <string.h>
 
 #include <cstdint>
 
-#include "capture/loader.h"
-#include "capture/patch.h"
+#include "capture/hook.h"
 #include "capture/stacks/stacks.h"
 #include "capture/tensorflow/annotation.h"
-#include "capture/tensorflow/attach.h"
 #include "capture/tensorflow/library.h"
 #include "capture/tensorflow/pools.h"
 #include "record/recorder.h"
@@ -35,21 +33,20 @@ record::AllocatorCall end_call(const void* self) {
   return call.allocator == self ? call : record::AllocatorCall{};
 }
 
-void draw(const void* self) {
+void draw_sequence_number(const void* self) {
   record::AllocatorCall& call = t_state.call;
   if (call.allocator == self && call.seq == 0) call.seq = call.next_seq->fetch_add(1, std::memory_order_relaxed);
 }
 
-// Where no point inside the lock was reached the order is only nearly right: the pool says so.
-void note_order(spool::Pool& pool, bool exact) {
-  if (exact) return;
+// No hook inside the lock was reached: the order of this pool's records is only approximate.
+void mark_order_as_approximate(spool::Pool& pool) {
   pool.flags.fetch_and(~std::uint32_t{spool::kPoolOrderExact}, std::memory_order_relaxed);
 }
 
-// AllocationAttributes begins with retry_on_failure. A caller that asks for no retry can do without the block.
-bool caller_insists(const void* attributes) { return attributes != nullptr && *static_cast<const bool*>(attributes); }
+// AllocationAttributes starts with retry_on_failure. A caller that does not want retries can do without the block.
+bool caller_wants_retries(const void* attributes) { return attributes != nullptr && *static_cast<const bool*>(attributes); }
 
-// The thread's last pool is nearly always the one.
+// Almost always the pool that the thread used last.
 std::uint8_t known_pool(const Library& real, void* self) {
   const bool last = t_state.last_pool_key == reinterpret_cast<std::uint64_t>(self);
   return __builtin_expect(last, 1) ? t_state.last_pool : pool_of(real, self);
@@ -65,27 +62,27 @@ void* allocate(const Library& real, record::Control& control, void* self, size_t
   const record::AllocatorCall call = end_call(self);
   if (block == nullptr && bytes == 0) return block;
 
-  // Read only now, though it was there before: what is not in the cache is waited for outside the lock, and together.
-  const Annotation said = read_annotation(real);
+  // Read only now, although it was available before the call: cache misses then happen outside the lock, and overlap.
+  const Annotation annotation = read_annotation(real);
   record::AllocEvent event;
   event.pool = pool;
-  event.op = said.op;
-  event.shape = said.shape;
-  event.region = said.region;
-  event.dtype = said.dtype;
-  event.step = said.step;
+  event.op = annotation.op;
+  event.shape = annotation.shape;
+  event.region = annotation.region;
+  event.dtype = annotation.dtype;
+  event.step = annotation.step;
   event.requested = bytes;
   event.stack = stacks::capture();
   if (block == nullptr) {
-    if (caller_insists(attributes)) event.flags |= spool::kFlagFinal;
+    if (caller_wants_retries(attributes)) event.flags |= spool::kFlagFinal;
     record::oom(event);
     return block;
   }
   event.address = reinterpret_cast<std::uint64_t>(block);
   event.seq = call.seq;
-  event.count = call.granted == 0;  // else counted inside the lock
+  event.count = call.granted == 0;  // otherwise it was counted inside the lock
   event.granted = call.granted != 0 ? call.granted : real.allocated_size(self, block);
-  if (__builtin_expect(call.seq == 0, 0)) note_order(*record::pool_totals(pool), false);
+  if (__builtin_expect(call.seq == 0, 0)) mark_order_as_approximate(*record::pool_totals(pool));
   record::alloc(event);
   return block;
 }
@@ -97,16 +94,15 @@ void deallocate(const Library& real, record::Control& control, void* self, void*
   record::FreeEvent event;
   event.pool = pool;
   event.address = reinterpret_cast<std::uint64_t>(block);
-  // Before 2.19 no size is told inside the lock on a free; it is asked for while the block still exists.
-  const bool told = frees_tell_sizes();
-  if (!told) event.bytes = real.allocated_size(self, block);
+  // Before 2.19, a free reports no size inside the lock: the allocator is asked for it while the block still exists.
+  if (!frees_report_sizes()) event.bytes = real.allocated_size(self, block);
   begin_call(control, self, pool);
   real.deallocate_raw(self, block);
   const record::AllocatorCall call = end_call(self);
-  if (call.granted != 0) learn_frees_tell_sizes();
+  if (call.granted != 0) learn_that_frees_report_sizes();
   event.seq = call.seq;
   event.count = call.granted == 0;
-  if (__builtin_expect(call.seq == 0, 0)) note_order(*record::pool_totals(pool), false);
+  if (__builtin_expect(call.seq == 0, 0)) mark_order_as_approximate(*record::pool_totals(pool));
   record::free(event);
 }
 
@@ -119,16 +115,16 @@ void region_added(void* address, std::size_t bytes) {
 
 }  // namespace
 
-// ---- inside the allocator's lock: no call back into the allocator, nothing slow ----
+// ---- Called inside the allocator's lock: nothing slow, and no call back into the allocator. ----
 
 void* on_find_chunk(const Library& real, void* self, int bin, size_t rounded, size_t bytes, std::uint64_t before) {
   void* block = real.find_chunk(self, bin, rounded, bytes, before);
-  if (block != nullptr) draw(self);
+  if (block != nullptr) draw_sequence_number(self);
   return block;
 }
 
 void on_mark_free(const Library& real, void* self, std::size_t chunk) {
-  draw(self);
+  draw_sequence_number(self);
   real.mark_free(self, chunk);
 }
 
@@ -136,7 +132,7 @@ void on_trace_me(const Library& real, void* self, std::size_t length, const char
                  std::int64_t granted) {
   record::AllocatorCall& call = t_state.call;
   if (call.allocator == self && granted > 0) {
-    draw(self);
+    draw_sequence_number(self);
     call.granted = static_cast<std::uint64_t>(granted);
     // "MemoryAllocation" or "MemoryDeallocation".
     if (length > 6 && name[6] == 'A') {
@@ -159,7 +155,7 @@ void* on_add_or_extend_region(const Library& real, void* manager, void* address,
 }
 
 void on_visit_free(const Library& real, void* self, void* address, int index, std::size_t bytes) {
-  // Also called for pools that we do not record; the collector ignores an address that was never a region.
+  // Also called for pools that are not recorded: the collector ignores an address that was never a region.
   if (const void* allocator = t_state.call.allocator) {
     const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(allocator));
     if (pool != record::kNoPool) record::region(pool, reinterpret_cast<std::uint64_t>(address), bytes, true);
@@ -167,13 +163,7 @@ void on_visit_free(const Library& real, void* self, void* address, int index, st
   real.visit_free(self, address, index, bytes);
 }
 
-// What an entry answers when there is nowhere to forward to.
-template <typename Result>
-Result nothing() {
-  return Result();
-}
-
-// ---- outside ----
+// ---- Called outside the lock. ----
 
 void* on_allocate_raw(const Library& real, void* self, size_t alignment, size_t bytes, const void* attributes) {
   record::Control* control = record::recording();
@@ -187,7 +177,7 @@ void on_deallocate_raw(const Library& real, void* self, void* block) {
   deallocate(real, *control, self, block);
 }
 
-// The regions that a dying allocator gives back are its own.
+// While an allocator is destroyed, every region that is returned belongs to it.
 void destroy_with(void (*destroy)(void*), void* self) {
   const std::uint8_t pool = record::find_pool(reinterpret_cast<std::uint64_t>(self));
   record::Control* control = record::recording();
@@ -202,36 +192,6 @@ void on_destroy_base(const Library& real, void* self) { destroy_with(real.destro
 
 }  // namespace vramscope::capture::tensorflow
 
-// The exported definitions: found before TensorFlow's own because this library is loaded first.
-#define VS_ARGUMENTS(...) __VA_ARGS__
-// Two names for each: a late attach must get ours even where TensorFlow's own is found first.
-#define HOOK(name, result, symbol, parameters, arguments)                                  \
-  extern "C" __attribute__((visibility("hidden"))) result vramscope_tf_##name parameters { \
-    using namespace vramscope::capture::tensorflow;                                        \
-    const Library* real = library();                                                       \
-    if (real == nullptr || real->name == nullptr) return nothing<result>();                \
-    return on_##name(*real, VS_ARGUMENTS arguments);                                       \
-  }                                                                                        \
-  extern "C" __attribute__((visibility("default"),                                         \
-                            alias("vramscope_tf_" #name))) result vramscope_tf_exported_##name parameters __asm__(symbol);
-#include "capture/tensorflow/bfc.inc"
+#define HOOK VS_HOOK_DEFINE
+#include "capture/tensorflow/hooks.inc"
 #undef HOOK
-
-namespace vramscope::capture::tensorflow {
-
-int attach_late() {
-  const Library* real = library();
-  if (real == nullptr) return 0;
-  static constexpr const char* kVtables[] = {"_ZTVN3tsl12BFCAllocatorE", "_ZTVN10tensorflow15GPUBFCAllocatorE",
-                                             "_ZTVN10tensorflow27PluggableDeviceBFCAllocatorE"};
-  const Replacement replacements[] = {
-#define HOOK(name, result, symbol, parameters, arguments) \
-  {symbol, reinterpret_cast<void*>(real->name), reinterpret_cast<void*>(vramscope_tf_##name)},
-#include "capture/tensorflow/bfc.inc"
-#undef HOOK
-  };
-  return redirect(loaded_library("libtensorflow_framework.so"), kVtables, 3, replacements,
-                  sizeof replacements / sizeof replacements[0]);
-}
-
-}  // namespace vramscope::capture::tensorflow

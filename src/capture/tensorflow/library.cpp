@@ -1,9 +1,6 @@
 #include "capture/tensorflow/library.h"
 
-#include <string.h>
-#include <atomic>
-
-#include "capture/loader.h"
+#include "capture/once.h"
 #include "record/recorder.h"
 
 namespace vramscope::capture::tensorflow {
@@ -11,48 +8,41 @@ namespace vramscope::capture::tensorflow {
 namespace {
 
 Library g_library;
-std::atomic<int> g_state;  // 0 unbound, 1 being bound, 2 bound, 3 absent
+Once g_bound;
+constexpr int kBound = 1;
+constexpr int kNotThere = 2;
 
-template <typename Function>
-void bind(void* handle, const char* symbol, Function& function) {
-  void* found = real_dlsym(handle, symbol);
-  memcpy(&function, &found, sizeof function);
-}
-
-bool bind_all() {
-  void* handle = loaded_library("libtensorflow_framework.so");
-  if (handle == nullptr) return false;
-#define HOOK(name, result, symbol, parameters, arguments) bind(handle, symbol, g_library.name);
-#include "capture/tensorflow/bfc.inc"
+bool bind_all(Library& found) {
+  const LoadedObject object = loaded_object(kFile);
+  if (object.dynamic == nullptr) return false;
+  const auto object_of = [&](const char*) { return object; };  // one file has all of them
+#define HOOK VS_HOOK_BIND
+#include "capture/tensorflow/hooks.inc"
 #undef HOOK
-  bind(handle, "_ZN3tsl12BFCAllocator4NameB5cxx11Ev", g_library.allocator_name);
-  bind(handle, "_ZNK3tsl12BFCAllocator13AllocatedSizeEPKv", g_library.allocated_size);
-  bind(handle, "_ZN3tsl12BFCAllocator8GetStatsEv", g_library.get_stats);
-  bind(handle, "_ZNK3tsl12BFCAllocator13GetMemoryTypeEv", g_library.memory_type);
-  bind(handle, "_ZN3tsl8profiler27ScopedMemoryDebugAnnotation27ThreadMemoryDebugAnnotationEv", g_library.annotation);
-  bind(handle, "_ZdlPv", g_library.release);
-  return g_library.allocate_raw != nullptr && g_library.deallocate_raw != nullptr;
+  bind(object, "_ZN3tsl12BFCAllocator4NameB5cxx11Ev", found.allocator_name);
+  bind(object, "_ZNK3tsl12BFCAllocator13AllocatedSizeEPKv", found.allocated_size);
+  bind(object, "_ZN3tsl12BFCAllocator8GetStatsEv", found.get_stats);
+  bind(object, "_ZNK3tsl12BFCAllocator13GetMemoryTypeEv", found.memory_type);
+  bind(object, "_ZN3tsl8profiler27ScopedMemoryDebugAnnotation27ThreadMemoryDebugAnnotationEv", found.annotation);
+  bind(object, "_ZdlPv", found.release);
+  if (found.release == nullptr) bind(loaded_object("libstdc++.so"), "_ZdlPv", found.release);
+  return found.allocate_raw != nullptr && found.deallocate_raw != nullptr;
 }
 
+// Other threads wait: until the functions are bound, a call cannot be forwarded.
 __attribute__((noinline, cold)) const Library* bind_once() {
-  int unbound = 0;
-  if (g_state.compare_exchange_strong(unbound, 1, std::memory_order_acquire)) {
-    const bool bound = bind_all();
-    if (!bound)
-      record::say_once("TensorFlow's allocator was called but its library could not be found",
-                       "its allocations are not recorded; please report the TensorFlow version");
-    g_state.store(bound ? 2 : 3, std::memory_order_release);
-  }
-  // Another thread is binding: its few microseconds are waited for, there is nowhere to forward the call to meanwhile.
-  int state = 1;
-  while ((state = g_state.load(std::memory_order_acquire)) == 1) {
-  }
-  return state == 2 ? &g_library : nullptr;
+  const int state = g_bound([] {
+    if (bind_all(g_library)) return kBound;
+    record::say_once("TensorFlow's allocator was called but its library could not be found",
+                     "its allocations are not recorded; please report the TensorFlow version");
+    return kNotThere;
+  });
+  return state == kBound ? &g_library : nullptr;
 }
 
 }  // namespace
 
-bool is_bound() { return g_state.load(std::memory_order_acquire) == 2; }
+bool is_bound() { return g_bound.state() == kBound; }
 
 const Library* library() { return __builtin_expect(is_bound(), 1) ? &g_library : bind_once(); }
 

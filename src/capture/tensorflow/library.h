@@ -1,33 +1,34 @@
-// TensorFlow's own functions, found in the loaded library.
+// TensorFlow's own functions, found in its loaded library.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "capture/bfc_pools.h"
+#include "capture/framework.h"
+#include "capture/hook.h"
+
 namespace vramscope::capture::tensorflow {
 
-// The 32 bytes of a std::string in libstdc++'s layout, as TensorFlow returns it.
-struct ReturnedString {
-  char* data;
-  std::size_t size;
-  char local[16];
-};
+extern const Framework kFramework;
+
+inline constexpr const char* kFile = "libtensorflow_framework.so";  // the start of its file name
 
 struct Library {
-#define HOOK(name, result, symbol, parameters, arguments) result(*name) parameters;
-#include "capture/tensorflow/bfc.inc"
+#define HOOK VS_HOOK_MEMBER
+#include "capture/tensorflow/hooks.inc"
 #undef HOOK
   ReturnedString* (*allocator_name)(ReturnedString* out, void* allocator);
   std::size_t (*allocated_size)(const void* allocator, const void* block);
   void* (*get_stats)(void* out, void* allocator);
   int (*memory_type)(const void* allocator);  // 2.13+; NULL before
   void* (*annotation)();
-  void (*release)(void* heap);  // operator delete, as TensorFlow's strings were allocated
+  void (*release)(void* heap);  // operator delete, for the strings that TensorFlow returns
 };
 
-// Bound at the first call; NULL while TensorFlow is not loaded, or if the two entries that must exist do not.
+// Binds the functions at the first call. NULL if TensorFlow is not loaded, or lacks one of the two functions that must exist.
 const Library* library();
-// Whether library() has found it already.
+// Whether library() has already found it.
 bool is_bound();
 
 }  // namespace vramscope::capture::tensorflow

@@ -1,4 +1,4 @@
-// Which recorded pool an allocator object is.
+// Maps allocator objects to recorded pools.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,17 @@
 
 namespace vramscope::capture::tensorflow {
 
-// Index of the allocator's pool, made at first sight (asks the allocator for its name and limit: never call it inside the lock).
+// Index of the allocator's pool, which is created on first use. Creating it asks the allocator for its name and limit: never call
+// this inside the allocator's lock.
 std::uint8_t pool_of(const Library& real, void* allocator);
-// The allocator is being destroyed: its address may be reused by another.
+// The allocator is being destroyed, and another one may get its address.
 void forget(void* allocator);
 
-// Whether this version tells the size of a freed block inside the lock. Assumed not, until it was seen.
-bool frees_tell_sizes();
-void learn_frees_tell_sizes();
+// Whether this version of TensorFlow reports the size of a freed block inside the lock. False until the first such report.
+bool frees_report_sizes();
+void learn_that_frees_report_sizes();
 
-// Records every living allocator's own counters. Returns how many answered.
-int record_stats(const Library& real);
+// Records the counters of every existing allocator. Returns how many have any; 0 if TensorFlow is not loaded.
+int record_counters();
 
 }  // namespace vramscope::capture::tensorflow

@@ -31,6 +31,7 @@ bool format(const RawShape& shape, ShapeText& text) {
   return true;
 }
 
+// How the shape of a kind of function is read: from the captured bytes, by a call, or never.
 enum class Way : std::uint32_t { unknown = 0, raw = 1, call = 2, never = 3 };
 
 struct Invoker {
@@ -49,7 +50,7 @@ Invoker* invoker_entry(const void* function) {
   return nullptr;
 }
 
-// `copy` gets the text, for comparing.
+// Calls the function. `copy` receives the text.
 std::uint32_t call(const Library& library, const ShapeFunction& function, ShapeText* copy = nullptr) {
   ReturnedString result{};
   function.invoke(&result, &function);
@@ -65,12 +66,12 @@ std::uint32_t call(const Library& library, const ShapeFunction& function, ShapeT
 
 __attribute__((noinline, cold)) Way learn(const Library& library, const ShapeFunction& function) {
   if (!is_code(reinterpret_cast<const void*>(function.invoke)) || !is_code(function.manager)) return Way::never;
-  ShapeText said;
-  call(library, function, &said);
+  ShapeText theirs;
+  call(library, function, &theirs);
   RawShape raw{};
   ShapeText ours;
-  const bool same = read_safely(function.captured[0], &raw, sizeof raw) && format(raw, ours) && said.size() == ours.size() &&
-                    memcmp(said.c_str(), ours.c_str(), said.size()) == 0;
+  const bool same = read_safely(function.captured[0], &raw, sizeof raw) && format(raw, ours) && theirs.size() == ours.size() &&
+                    memcmp(theirs.c_str(), ours.c_str(), theirs.size()) == 0;
   return same ? Way::raw : Way::call;
 }
 

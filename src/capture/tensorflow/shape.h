@@ -1,5 +1,5 @@
-// Shapes as text ids, mostly without calling TensorFlow: the annotation holds a function that captured a TensorShape, and its 24
-// raw bytes are read instead of formatting a string each time.
+// Text ids of shapes, usually without calling TensorFlow: the annotation contains a function that has captured a TensorShape, and
+// the shape's 24 bytes are read instead of having a string formatted each time.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@ struct ShapeFunction {
   ReturnedString* (*invoke)(ReturnedString* out, const ShapeFunction* self);
 };
 
-// TensorFlow's TensorShape: up to six 16-bit or three 32-bit dimensions in 12 bytes, or a pointer; then dtype, the number of
-// dimensions and which of the three it is; then the number of elements.
+// TensorFlow's TensorShape: 12 bytes with up to six 16-bit or three 32-bit dimensions, or a pointer to them; then the dtype, the
+// number of dimensions, and which of the three forms it is; then the number of elements.
 struct RawShape {
   unsigned char bytes[24];
 };
 
-// The captured shape's bytes. False where there is no shape, it does not fit into the bytes, or this kind of function (its
-// invoker) is not known to capture one: each kind is tried once, called, and compared with what the bytes say.
+// Reads the bytes of the captured shape. False if there is no shape, if it does not fit into the bytes, or if this kind of
+// function (its invoker) does not capture one. Each kind is checked once: the function is called, and its text compared with the
+// bytes.
 bool raw_shape(const Library& library, const ShapeFunction& function, RawShape& raw);
 
-// The shape's text, 0 where there is none.
+// String id of the shape's text; 0 if there is no shape.
 std::uint32_t shape_id(const Library& library, const ShapeFunction& function);
 std::uint32_t shape_id(const RawShape& raw);
 
-// TensorFlow says "[0]" where it does not know the shape.
+// Whether the shape is "[0]", which TensorFlow uses for an unknown one.
 bool is_zero(const RawShape& raw);
 
 }  // namespace vramscope::capture::tensorflow

@@ -6,7 +6,6 @@
 
 #include "capture/stacks/shared_cache.h"
 #include "capture/stacks/watches.h"
-#include "capture/torch/hooks.h"
 #include "record/recorder.h"
 
 namespace vramscope::capture::torch {
@@ -16,46 +15,47 @@ namespace {
 using stacks::peek;
 using stacks::readable;
 
-// A node under evaluation, in the frame of vramscope_torch_evaluate. Nodes nest: checkpointing runs backward inside backward.
+// A node that is being evaluated, in the stack frame of on_evaluate. Evaluations nest: checkpointing runs a backward pass inside
+// another.
 struct Evaluation {
   const void* node;
   const Evaluation* outer;
 };
 constinit thread_local const Evaluation* t_evaluation = nullptr;
 
-// Where in the numbers of the forward thread each layer begins. One writer; a reader that is overtaken finds a wrong or no layer,
-// never wrong memory.
-constexpr std::uint64_t kTurns = std::uint64_t{1} << 14;
-struct Turn {
+// For each change of layer in the forward pass: the first node number and the layer. A ring with one writer. A reader that the
+// writer overtakes finds a wrong layer or none, but never reads invalid memory.
+constexpr std::uint64_t kLayerStarts = std::uint64_t{1} << 14;
+struct LayerStart {
   std::atomic<std::uint64_t> number;
   std::atomic<std::uint32_t> layer;
 };
-Turn g_turns[kTurns];
-std::atomic<std::uint64_t> g_turn_count{0};
+LayerStart g_layer_starts[kLayerStarts];
+std::atomic<std::uint64_t> g_layer_start_count{0};
 std::atomic<const void*> g_forward_thread{nullptr};
-std::atomic<bool> g_several_threads{false};  // numbers are per thread: with several forward threads they mean nothing
+std::atomic<bool> g_several_threads{false};  // then numbers, which are per thread, identify nothing
 
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};  // AccumulateGrad
 
-// Node::sequence_nr_ lies behind what counts the node's owners: a std::weak_ptr to itself up to 2.14 (or an empty one), one word
-// of counts, which is never either of these, from then on.
+// Node::sequence_nr_ follows what counts the node's owners. Up to 2.14, that is a std::weak_ptr to the node itself, or an empty
+// one. Later it is one word with the counts, which equals neither.
 std::uint64_t number_of(std::uint64_t node) {
   const std::uint64_t owners = peek<std::uint64_t>(node + 8);
   return peek<std::uint64_t>(node + (owners == node || owners == 0 ? 24 : 16));
 }
 
 std::uint32_t layer_of(std::uint64_t number) {
-  const std::uint64_t count = g_turn_count.load(std::memory_order_acquire);
+  const std::uint64_t count = g_layer_start_count.load(std::memory_order_acquire);
   if (count == 0 || number == kNoNumber || g_several_threads.load(std::memory_order_relaxed)) return 0;
-  const auto turn = [](std::uint64_t i) -> const Turn& { return g_turns[i % kTurns]; };
-  std::uint64_t low = count > kTurns ? count - kTurns + 1 : 0;
+  const auto start = [](std::uint64_t i) -> const LayerStart& { return g_layer_starts[i % kLayerStarts]; };
+  std::uint64_t low = count > kLayerStarts ? count - kLayerStarts + 1 : 0;
   std::uint64_t high = count;  // the answer is below high, at or above low
-  if (turn(low).number.load(std::memory_order_relaxed) > number) return 0;
+  if (start(low).number.load(std::memory_order_relaxed) > number) return 0;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
-    (turn(middle).number.load(std::memory_order_relaxed) <= number ? low : high) = middle;
+    (start(middle).number.load(std::memory_order_relaxed) <= number ? low : high) = middle;
   }
-  return turn(low).layer.load(std::memory_order_relaxed);
+  return start(low).layer.load(std::memory_order_relaxed);
 }
 
 // The class of a C++ object by its run-time type: "N5torch8autograd9generated13AddmmBackward0E" -> "AddmmBackward0".
@@ -102,7 +102,7 @@ std::uint32_t op_of(std::uint64_t vtable, std::uint32_t layer) {
 
 void note_forward(const Library& real, std::uint32_t layer) {
   if (real.sequence_number == nullptr) return;
-  const void* const me = &t_evaluation;  // one for each thread
+  const void* const me = &t_evaluation;  // different in each thread
   const void* owner = g_forward_thread.load(std::memory_order_relaxed);
   if (__builtin_expect(owner != me, 0)) {
     if (owner != nullptr || !g_forward_thread.compare_exchange_strong(owner, me, std::memory_order_relaxed)) {
@@ -110,14 +110,14 @@ void note_forward(const Library& real, std::uint32_t layer) {
       return;
     }
   }
-  const std::uint64_t count = g_turn_count.load(std::memory_order_relaxed);
-  if (count != 0 && g_turns[(count - 1) % kTurns].layer.load(std::memory_order_relaxed) == layer) return;
-  // The node of an op is made just before the op allocates its result.
+  const std::uint64_t count = g_layer_start_count.load(std::memory_order_relaxed);
+  if (count != 0 && g_layer_starts[(count - 1) % kLayerStarts].layer.load(std::memory_order_relaxed) == layer) return;
+  // An op's node is created just before the op allocates its result.
   const std::uint64_t number = real.sequence_number();
-  Turn& turn = g_turns[count % kTurns];
-  turn.number.store(number != 0 ? number - 1 : 0, std::memory_order_relaxed);
-  turn.layer.store(layer, std::memory_order_relaxed);
-  g_turn_count.store(count + 1, std::memory_order_release);
+  LayerStart& start = g_layer_starts[count % kLayerStarts];
+  start.number.store(number != 0 ? number - 1 : 0, std::memory_order_relaxed);
+  start.layer.store(layer, std::memory_order_relaxed);
+  g_layer_start_count.store(count + 1, std::memory_order_release);
 }
 
 void note_again(const Library& real, std::uint32_t layer) {
@@ -126,7 +126,7 @@ void note_again(const Library& real, std::uint32_t layer) {
 
 Backward current_node() {
   const Evaluation* const now = t_evaluation;
-  // Below us on the stack, or its frame was left behind our back (longjmp).
+  // The frame must be an outer one: otherwise it was left without our knowledge (longjmp).
   if (now == nullptr || static_cast<const void*>(now) <= __builtin_frame_address(0)) return {};
   const auto node = reinterpret_cast<std::uint64_t>(now->node);
   if (!readable(node, 32)) return {true, 0};
@@ -142,8 +142,8 @@ std::uint32_t part_of(const Backward& backward, std::uint32_t part) {
 
 using namespace vramscope::capture::torch;
 
-// Called by the unwinder, while the frames below are still there, when an exception leaves vramscope_torch_evaluate: a backward
-// pass that failed is over. What a destructor would do, without the C++ run time that destructors need for it.
+// Called by the unwinder when an exception leaves on_evaluate, while the inner frames still exist: the backward pass has failed
+// and is over. Does what a destructor would do, without the C++ runtime that a destructor needs.
 extern "C" [[gnu::used]] int vramscope_torch_unwound(int /*version*/, int actions, std::uint64_t /*kind*/, void* /*exception*/,
                                                      void* /*context*/) {
   constexpr int kCleanupPhase = 2;
@@ -152,12 +152,14 @@ extern "C" [[gnu::used]] int vramscope_torch_unwound(int /*version*/, int action
   return kContinueUnwind;
 }
 
-extern "C" void vramscope_torch_evaluate(void* engine, void* task, void* node, void* inputs, void* queue) {
+namespace vramscope::capture::torch {
+
+[[gnu::noinline]] void on_evaluate(const Library& real, void* engine, void* task, void* node, void* inputs, void* queue) {
   asm(".cfi_personality 0x1b, vramscope_torch_unwound");  // 0x1b: the address relative to its place, 32 bits
-  const Library* const real = library();
-  if (real == nullptr || real->evaluate == nullptr) return;
   const Evaluation now{node, t_evaluation};
   t_evaluation = &now;
-  real->evaluate(engine, task, node, inputs, queue);
+  real.evaluate(engine, task, node, inputs, queue);
   t_evaluation = now.outer;
 }
+
+}  // namespace vramscope::capture::torch

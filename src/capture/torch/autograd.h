@@ -1,7 +1,8 @@
-// Whose gradient is being computed: autograd's nodes, and the network layers that made them.
+// Which layer's gradient is being computed: maps autograd's nodes to the network layers that created them.
 //
-// PyTorch numbers the nodes that a thread makes during forward. Which layer was at work at which number is noted when memory is
-// allocated there; in backward a node's number leads back to its layer, also on autograd's own threads, which run no Python.
+// PyTorch numbers the nodes that a thread creates in the forward pass. Whenever memory is allocated there, the current number is
+// stored with the current layer. In the backward pass, a node's number leads back to its layer, even on autograd's own threads,
+// which run no Python.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +11,23 @@
 
 namespace vramscope::capture::torch {
 
-// The calling thread allocates in forward, inside this layer.
+// The calling thread allocates in the forward pass, inside this layer.
 void note_forward(const Library& real, std::uint32_t layer);
-// The same, where a layer runs again during backward: nodes are made then as well. Only if this is the thread of the forward
-// pass; the numbers of others mean nothing beside its own.
+// The same for a layer that runs again in the backward pass, which also creates nodes. Ignored unless this is the thread of the
+// forward pass: the numbers of different threads cannot be compared.
 void note_again(const Library& real, std::uint32_t layer);
 
 struct Backward {
   bool inside = false;
   std::uint32_t op = 0;     // string id: "layer/AddmmBackward0", or the node alone
-  std::uint32_t layer = 0;  // the layer that made the node in forward
+  std::uint32_t layer = 0;  // the layer that created the node in the forward pass
 };
-// The autograd node that the calling thread evaluates right now.
+// The autograd node that the calling thread is evaluating.
 Backward current_node();
-// String id of a part of that layer, for which compiled code works (stacks::Snapshot::part).
+// String id of the part of that layer for which compiled code is running (stacks::Snapshot::part).
 std::uint32_t part_of(const Backward& backward, std::uint32_t part);
+
+// Wraps the evaluation of one node (hooks.inc).
+void on_evaluate(const Library& real, void* engine, void* task, void* node, void* inputs, void* queue);
 
 }  // namespace vramscope::capture::torch

@@ -2,60 +2,36 @@
 
 #include <string.h>
 
-#include <atomic>
-
-#include "capture/loader.h"
-#include "capture/patch.h"
-#include "capture/torch/hooks.h"
-#include "record/recorder.h"
+#include "capture/once.h"
 
 namespace vramscope::capture::torch {
 
 namespace {
 
 Library g_library;
-std::atomic<int> g_state;  // 0 unbound, 1 being bound, 2 bound
-
-template <typename Function>
-void bind(void* handle, const char* symbol, Function& function) {
-  void* found = handle != nullptr ? real_dlsym(handle, symbol) : nullptr;
-  memcpy(&function, &found, sizeof function);
-}
+Once g_bound;
+constexpr int kBound = 1;
 
 }  // namespace
 
 const Library* library() {
-  if (__builtin_expect(g_state.load(std::memory_order_acquire) == 2, 1)) return &g_library;
-  int unbound = 0;
-  if (g_state.compare_exchange_strong(unbound, 1, std::memory_order_acquire)) {
-    // Python opens these libraries RTLD_LOCAL: RTLD_NEXT would not find them.
-    void* const core = loaded_library("libc10.so");
-    void* const autograd = loaded_library("libtorch_cpu.so");
-#define HOOK(name, file, result, symbol, parameters, arguments) \
-  bind(strcmp(file, "libc10.so") == 0 ? core : autograd, symbol, g_library.name);
+  if (__builtin_expect(g_bound.state() == kBound, 1)) return &g_library;
+  bool there = false;
+  g_bound([&] {
+    const LoadedObject core = loaded_object(kCoreFile);
+    const LoadedObject autograd = loaded_object(kAutogradFile);
+    const auto object_of = [&](const char* file) { return strcmp(file, kCoreFile) == 0 ? core : autograd; };
+    Library& found = g_library;
+#define HOOK VS_HOOK_BIND
 #include "capture/torch/hooks.inc"
 #undef HOOK
-    bind(autograd, "_ZN2at15sequence_number4peekEv", g_library.sequence_number);
-    bind(core, "_ZN3c108GradMode10is_enabledEv", g_library.gradients_wanted);
-    // libc10 is loaded, and calls, before libtorch_cpu: bound for good once both are there.
-    g_state.store(core != nullptr && autograd != nullptr ? 2 : 0, std::memory_order_release);
-    return core != nullptr ? &g_library : nullptr;
-  }
-  while (g_state.load(std::memory_order_acquire) == 1) {
-  }
-  return g_library.profiling_enabled != nullptr ? &g_library : nullptr;
-}
-
-int attach_late() {
-  const Library* const real = library();
-  if (real == nullptr) return -1;
-  const Replacement replacements[] = {
-#define HOOK(name, file, result, symbol, parameters, arguments) \
-  {symbol, reinterpret_cast<void*>(real->name), reinterpret_cast<void*>(vramscope_torch_##name)},
-#include "capture/torch/hooks.inc"
-#undef HOOK
-  };
-  return redirect(nullptr, nullptr, 0, replacements, sizeof replacements / sizeof *replacements);
+    bind(autograd, "_ZN2at15sequence_number4peekEv", found.sequence_number);
+    bind(core, "_ZN3c108GradMode10is_enabledEv", found.gradients_wanted);
+    there = core.dynamic != nullptr;
+    // Final as soon as both are loaded.
+    return there && autograd.dynamic != nullptr ? kBound : Once::kAgain;
+  });
+  return there || g_library.profiling_enabled != nullptr ? &g_library : nullptr;
 }
 
 }  // namespace vramscope::capture::torch

@@ -12,12 +12,12 @@ namespace {
 using stacks::Phase;
 
 std::atomic<std::uint8_t> g_phase{0};
-// The thread that runs the training loop: the first that computes forward. Loader threads do not change the phase of the process.
+// The thread of the training loop: the first one that runs a forward pass. Loader threads do not change the phase of the process.
 std::atomic<const void*> g_loop_thread{nullptr};
 constinit thread_local char t_me;
 
-// kNoSteps: nobody told us about steps. The next three: no training so far since the last step, but (nothing, a batch was
-// fetched, a model ran that keeps nothing for gradients).
+// kNoSteps: no step was reported. The next three: since the last step there was no training yet, but nothing at all, a batch was
+// fetched, or a model ran without gradients.
 enum StepState : int { kNoSteps = 0, kBetween, kFetched, kEvaluated, kTraining };
 std::atomic<int> g_step_state{kNoSteps};
 std::atomic<std::int64_t> g_step{0};
@@ -29,13 +29,13 @@ void enter(Phase phase) {
   if (before == next) return;
   if (before != 0)
     record::mark(record::MarkKind::phase, spool::kFlagEnd, stacks::phase_name(static_cast<Phase>(before)), -1, nullptr);
-  record::mark(record::MarkKind::phase, spool::kFlagBegin, stacks::phase_name(phase), -1, nullptr);
+  if (phase != Phase::none) record::mark(record::MarkKind::phase, spool::kFlagBegin, stacks::phase_name(phase), -1, nullptr);
 }
 
-// Between two training steps a model may run without gradients: an evaluation, or a part of each step (a teacher, frozen layers).
-// Which one is known when it is known how often that happens. So the step begins with the first allocation, and is said to begin
-// again behind what may have been an evaluation.
-void go_on(int state, int next) {
+// Between two training steps, a model may run without gradients: as an evaluation, or as a part of each step (a teacher, frozen
+// layers). Only the number of such runs shows which. So a step starts with the first allocation, and a second mark ("again")
+// follows what may have been an evaluation.
+void change_state(int state, int next) {
   if (state == next || !g_step_state.compare_exchange_strong(state, next, std::memory_order_relaxed)) return;
   const bool again = state == kEvaluated;
   if (state == kBetween || again)
@@ -44,18 +44,18 @@ void go_on(int state, int next) {
 }
 
 Phase before_training(const Library& real, Phase phase, int state) {
-  if (phase == Phase::serving) {  // works without gradients whatever the layer does
-    if (state == kBetween) go_on(state, kFetched);
+  if (phase == Phase::serving) {  // never has gradients, whatever the layer does
+    if (state == kBetween) change_state(state, kFetched);
     return state == kEvaluated ? Phase::evaluate : Phase::forward;
   }
   const bool no_gradients = real.gradients_wanted != nullptr && !real.gradients_wanted();
   if (no_gradients && (phase == Phase::forward || (phase == Phase::none && state == kEvaluated))) {
-    go_on(state, kEvaluated);
+    change_state(state, kEvaluated);
     return Phase::evaluate;
   }
   if (phase == Phase::none && state != kFetched) phase = Phase::input;  // the loop fetches the next batch
-  if (phase == Phase::input) go_on(state, kFetched);
-  if (phase == Phase::forward || phase == Phase::checkpointed) go_on(state, kTraining);
+  if (phase == Phase::input) change_state(state, kFetched);
+  if (phase == Phase::forward || phase == Phase::checkpointed) change_state(state, kTraining);
   return phase;
 }
 
@@ -80,7 +80,8 @@ Progress follow(const Library& real, const stacks::Snapshot& stack, bool inside_
   if (loop_computes) phase = Phase::forward;
   if (!training) phase = before_training(real, phase, state);
   if (phase == Phase::checkpointed || phase == Phase::serving) phase = Phase::forward;
-  if (phase != Phase::none) enter(phase);
+  // If the loop itself allocates after a backward pass (a manual update, a norm of gradients), the pass is over.
+  if (phase != Phase::none || g_phase.load(std::memory_order_relaxed) == static_cast<std::uint8_t>(Phase::backward)) enter(phase);
   return {phase, loop_computes};
 }
 

@@ -1,4 +1,4 @@
-// Where the training loop is: phases of the process, steps.
+// Follows the training loop: phases and steps of the process.
 #pragma once
 
 #include "capture/stacks/stacks.h"
@@ -8,11 +8,11 @@ namespace vramscope::capture::torch {
 
 struct Progress {
   stacks::Phase phase = stacks::Phase::none;
-  bool loop_computes = false;  // the training loop itself computes, outside of all layers: a loss, a metric
+  bool loop_computes = false;  // the training loop itself computes, outside all layers: a loss or a metric
 };
 
-// Where the calling thread is when it allocates, after what its stack says. Marks phases and steps of the process as they are
-// entered.
+// The phase of the calling thread, which is allocating, according to its stack. Records marks for phases and steps of the process
+// as they start and end.
 Progress follow(const Library& real, const stacks::Snapshot& stack, bool inside_backward);
 
 }  // namespace vramscope::capture::torch

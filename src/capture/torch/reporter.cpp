@@ -1,18 +1,19 @@
-// Every block that PyTorch's allocators hand out and take back, as they report it to PyTorch's profiler.
+// Records every block that PyTorch's allocators hand out and take back, as they report it to PyTorch's profiler.
 //
-// The CUDA allocator reports unconditionally, under its device's lock, with its own totals. The CPU allocator reports only while
-// a memory profiler is on; on a machine without an accelerator this library says that one is, so that the same path is recorded
-// (and tested) there. Each report is passed on: torch.profiler gets its events as before.
+// The CUDA allocator always reports, under its device's lock and with its own totals. The CPU allocator reports only while a
+// memory profiler is on: on a machine without an accelerator, this library claims that one is, so that the same path is recorded
+// (and tested) there. Every report is passed on, so torch.profiler gets its events as before.
 #include "capture/torch/reporter.h"
 
 #include <unistd.h>
 
 #include <atomic>
 
+#include "capture/hook.h"
+#include "capture/python/startup.h"
 #include "capture/stacks/stacks.h"
 #include "capture/stacks/watches.h"
 #include "capture/torch/autograd.h"
-#include "capture/torch/hooks.h"
 #include "capture/torch/library.h"
 #include "capture/torch/progress.h"
 #include "record/recorder.h"
@@ -35,34 +36,36 @@ struct Device {
   std::uint64_t key() const { return 0x746f726368000000u | (std::uint64_t{type} << 8) | (is_host() ? 0 : index); }  // "torch"
 };
 
-// Host tensors are recorded only where there is no accelerator: reporting them costs PyTorch a lock and a hash table each.
-bool wants_host() {
-  static std::atomic<int> known{-1};
-  int wants = known.load(std::memory_order_relaxed);
-  if (__builtin_expect(wants < 0, 0)) {
+// Host tensors are recorded only if there is no accelerator: each report costs PyTorch a lock and a hash table lookup.
+bool records_host() {
+  static std::atomic<int> cached{-1};
+  int records = cached.load(std::memory_order_relaxed);
+  if (__builtin_expect(records < 0, 0)) {
     const bool accelerator =
         access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-    wants = accelerator ? 0 : 1;
-    known.store(wants, std::memory_order_relaxed);
+    records = accelerator ? 0 : 1;
+    cached.store(records, std::memory_order_relaxed);
   }
-  return wants == 1;
+  return records == 1;
 }
 
-// PyTorch's totals as last told, for cross-checks.
-struct Told {
+// PyTorch's own totals as last reported, for cross-checks.
+struct ReportedTotals {
   std::atomic<std::uint64_t> allocated, reserved;
-  std::atomic<bool> any;
+  std::atomic<bool> any;  // there was a report
 };
-Told g_told[spool::kMaxPools];
+ReportedTotals g_reported_totals[spool::kMaxPools];
 
 __attribute__((noinline)) std::uint8_t make_pool(const Device& device) {
   record::Text<64> name;
   const char* const kind = device.type == kCpu ? "cpu" : device.type == kCuda ? "cuda" : device.type == kHip ? "hip" : "device";
   name.add("pytorch_").add(kind);
   if (!device.is_host()) name.add("_").add(device.index);
-  return record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
-                       device.is_host() ? record::Memory::host : record::Memory::device, record::Framework::pytorch,
-                       device.is_host() ? 0u : spool::kPoolOrderExact});
+  const std::uint8_t pool = record::pool({device.key(), name.c_str(), device.is_host() ? -1 : device.index, record::Level::tensor,
+                                          device.is_host() ? record::Memory::host : record::Memory::device,
+                                          record::Framework::pytorch, device.is_host() ? 0u : spool::kPoolOrderExact});
+  if (pool != record::kNoPool) python::framework_seen(kFramework);
+  return pool;
 }
 
 std::uint8_t pool_of(const Device& device) {
@@ -71,7 +74,7 @@ std::uint8_t pool_of(const Device& device) {
 }
 
 std::uint16_t phase_text(Phase phase) {
-  // One word for each phase: string id, and above it the spool in which it is one.
+  // For each phase, its string id in the lower 16 bits, and above them the spool in which the id is valid.
   static std::atomic<std::uint64_t> known[static_cast<std::size_t>(Phase::kCount)];
   if (phase == Phase::none) return 0;
   auto& cached = known[static_cast<std::size_t>(phase)];
@@ -84,8 +87,8 @@ std::uint16_t phase_text(Phase phase) {
   return static_cast<std::uint16_t>(id);
 }
 
-// The stack that called backward() last. Autograd's own threads have no Python frames; this is the line they work for. The id
-// holds in one spool only.
+// The stack that last called backward(). Autograd's own threads have no Python frames: this is the line that they work for. The
+// id is valid in one spool only.
 class BackwardStack {
  public:
   void keep(std::uint64_t id) {
@@ -102,7 +105,7 @@ class BackwardStack {
 };
 constinit BackwardStack g_backward_stack;
 
-// Stack, layer, node and phase of the block being handed out right now.
+// Adds the stack, layer, node and phase of the block that is being handed out.
 void describe(const Library& real, record::AllocEvent& event) {
   const stacks::Snapshot stack = stacks::snapshot();
   event.stack = stack.id;
@@ -112,9 +115,9 @@ void describe(const Library& real, record::AllocEvent& event) {
   if (backward.inside) {
     if (stack.layer != 0) note_again(real, stack.layer);
     if (stack.part != 0) event.op = part_of(backward, stack.part);
-    if (stack.op == 0) event.op = backward.op;  // else the forward pass runs again in there, or FSDP collects what is sharded
+    if (stack.op == 0) event.op = backward.op;  // otherwise the forward pass runs again there, or FSDP gathers shards
     if (stack.id == 0) event.stack = g_backward_stack.id();
-  } else if (now.phase == Phase::backward) {  // the first gradient is made before the threads begin
+  } else if (now.phase == Phase::backward) {  // the first gradient is allocated before autograd's threads start
     g_backward_stack.keep(stack.id);
   } else if (now.phase == Phase::forward && stack.layer != 0) {
     note_forward(real, stack.layer);
@@ -153,9 +156,9 @@ void on_free(const Device& device, std::uint8_t pool, std::uint64_t address, std
   record::free(event);
 }
 
-// What was there before recording began. PyTorch's total includes this event already.
-void note_first(std::uint8_t pool, std::uint64_t allocated, std::int64_t bytes) {
-  if (g_told[pool].any.exchange(true, std::memory_order_relaxed)) return;
+// At the first report: what was allocated before the recording started. PyTorch's total already includes this event.
+void count_bytes_from_before(std::uint8_t pool, std::uint64_t allocated, std::int64_t bytes) {
+  if (g_reported_totals[pool].any.exchange(true, std::memory_order_relaxed)) return;
   const std::uint64_t before = allocated - static_cast<std::uint64_t>(bytes);
   if (allocated == 0 || before == 0 || before > (std::uint64_t{1} << 50)) return;
   spool::Pool& totals = *record::pool_totals(pool);
@@ -163,10 +166,10 @@ void note_first(std::uint8_t pool, std::uint64_t allocated, std::int64_t bytes) 
   totals.flags.fetch_or(spool::kPoolSeenLate, std::memory_order_relaxed);
 }
 
-void note_totals(std::uint8_t pool, const Device& device, std::uint64_t allocated, std::uint64_t reserved) {
-  Told& told = g_told[pool];
-  told.allocated.store(allocated, std::memory_order_relaxed);
-  told.reserved.store(reserved, std::memory_order_relaxed);
+void keep_totals(std::uint8_t pool, const Device& device, std::uint64_t allocated, std::uint64_t reserved) {
+  ReportedTotals& reported = g_reported_totals[pool];
+  reported.allocated.store(allocated, std::memory_order_relaxed);
+  reported.reserved.store(reserved, std::memory_order_relaxed);
   if (device.is_host()) return;
   spool::Pool& totals = *record::pool_totals(pool);
   totals.region_bytes.store(reserved, std::memory_order_relaxed);
@@ -174,25 +177,25 @@ void note_totals(std::uint8_t pool, const Device& device, std::uint64_t allocate
     totals.region_peak.store(reserved, std::memory_order_relaxed);
 }
 
-void on_report(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
-               std::uint32_t raw) {
+void record_report(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                   std::uint32_t raw) {
   const Device device(raw);
-  if (bytes == 0 || !record::active() || record::busy() || (device.is_host() && !wants_host())) return;
+  if (bytes == 0 || !record::active() || record::busy() || (device.is_host() && !records_host())) return;
   const std::uint8_t pool = pool_of(device);
   if (pool == record::kNoPool) return;
-  note_first(pool, allocated, bytes);
+  count_bytes_from_before(pool, allocated, bytes);
   const auto address = reinterpret_cast<std::uint64_t>(block);
   if (bytes > 0) {
     on_alloc(real, device, pool, address, static_cast<std::uint64_t>(bytes));
   } else {
     on_free(device, pool, address, static_cast<std::uint64_t>(-bytes));
   }
-  note_totals(pool, device, allocated, reserved);
+  keep_totals(pool, device, allocated, reserved);
 }
 
-void on_oom(const Library& real, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t raw) {
+void record_oom(const Library& real, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t raw) {
   const Device device(raw);
-  if (!record::active() || record::busy() || (device.is_host() && !wants_host())) return;
+  if (!record::active() || record::busy() || (device.is_host() && !records_host())) return;
   record::AllocEvent event;
   event.pool = pool_of(device);
   if (event.pool == record::kNoPool) return;
@@ -200,22 +203,55 @@ void on_oom(const Library& real, std::int64_t bytes, std::uint64_t allocated, st
   event.requested = static_cast<std::uint64_t>(bytes);
   describe(real, event);
   record::oom(event);
-  note_totals(event.pool, device, allocated, reserved);
+  keep_totals(event.pool, device, allocated, reserved);
 }
 
 }  // namespace
 
-int record_stats() {
+// PyTorch itself calls these, so its library is always found.
+
+void on_report_19(const Library& real, void* block, std::int64_t bytes, std::uint32_t device) {
+  record_report(real, block, bytes, 0, 0, device);
+  real.report_19(block, bytes, device);
+}
+
+void on_report_113(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                   std::uint32_t device) {
+  record_report(real, block, bytes, allocated, reserved, device);
+  real.report_113(block, bytes, allocated, reserved, device);
+}
+
+void on_report(const Library& real, void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+               std::uint32_t device) {
+  record_report(real, block, bytes, allocated, reserved, device);
+  real.report(block, bytes, allocated, reserved, device);
+}
+
+void on_report_oom_113(const Library& real, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                       std::uint32_t device) {
+  record_oom(real, bytes, allocated, reserved, device);
+  real.report_oom_113(bytes, allocated, reserved, device);
+}
+
+void on_report_oom(const Library& real, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
+                   std::uint32_t device) {
+  record_oom(real, bytes, allocated, reserved, device);
+  real.report_oom(bytes, allocated, reserved, device);
+}
+
+bool on_profiling_enabled(const Library& real) { return (records_host() && record::active()) || real.profiling_enabled(); }
+
+int record_counters() {
   int recorded = 0;
   for (std::uint32_t i = 0; i < record::pool_count(); ++i) {
     const auto pool = static_cast<std::uint8_t>(i);
-    const Told& told = g_told[pool];
+    const ReportedTotals& reported = g_reported_totals[pool];
     const spool::Pool* const totals = record::pool_totals(pool);
-    if (totals == nullptr || totals->framework != record::Framework::pytorch || !told.any.load(std::memory_order_relaxed))
+    if (totals == nullptr || totals->framework != record::Framework::pytorch || !reported.any.load(std::memory_order_relaxed))
       continue;
     spool::StatsRecord stats{};
-    stats.in_use = told.allocated.load(std::memory_order_relaxed);
-    stats.pool_bytes = told.reserved.load(std::memory_order_relaxed);
+    stats.in_use = reported.allocated.load(std::memory_order_relaxed);
+    stats.pool_bytes = reported.reserved.load(std::memory_order_relaxed);
     record::stats(pool, stats);
     ++recorded;
   }
@@ -224,52 +260,6 @@ int record_stats() {
 
 }  // namespace vramscope::capture::torch
 
-using namespace vramscope::capture::torch;
-
-// Reports come from inside PyTorch, so its library is always found; without it there is nothing to pass on to.
-extern "C" {
-
-void vramscope_torch_report_19(void* block, std::int64_t bytes, std::uint32_t device) {
-  const Library* const real = library();
-  if (real == nullptr) return;
-  on_report(*real, block, bytes, 0, 0, device);
-  if (real->report_19 != nullptr) real->report_19(block, bytes, device);
-}
-
-void vramscope_torch_report_113(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
-                                std::uint32_t device) {
-  const Library* const real = library();
-  if (real == nullptr) return;
-  on_report(*real, block, bytes, allocated, reserved, device);
-  if (real->report_113 != nullptr) real->report_113(block, bytes, allocated, reserved, device);
-}
-
-void vramscope_torch_report(void* block, std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved,
-                            std::uint32_t device) {
-  const Library* const real = library();
-  if (real == nullptr) return;
-  on_report(*real, block, bytes, allocated, reserved, device);
-  if (real->report != nullptr) real->report(block, bytes, allocated, reserved, device);
-}
-
-void vramscope_torch_report_oom_113(std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t device) {
-  const Library* const real = library();
-  if (real == nullptr) return;
-  on_oom(*real, bytes, allocated, reserved, device);
-  if (real->report_oom_113 != nullptr) real->report_oom_113(bytes, allocated, reserved, device);
-}
-
-void vramscope_torch_report_oom(std::int64_t bytes, std::uint64_t allocated, std::uint64_t reserved, std::uint32_t device) {
-  const Library* const real = library();
-  if (real == nullptr) return;
-  on_oom(*real, bytes, allocated, reserved, device);
-  if (real->report_oom != nullptr) real->report_oom(bytes, allocated, reserved, device);
-}
-
-bool vramscope_torch_profiling_enabled() {
-  if (wants_host() && vramscope::record::active()) return true;
-  const Library* const real = library();
-  return real != nullptr && real->profiling_enabled != nullptr && real->profiling_enabled();
-}
-
-}  // extern "C"
+#define HOOK VS_HOOK_DEFINE
+#include "capture/torch/hooks.inc"
+#undef HOOK

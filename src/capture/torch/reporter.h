@@ -1,9 +1,9 @@
-// PyTorch's allocators as the recorder knows them.
+// Records PyTorch's allocators.
 #pragma once
 
 namespace vramscope::capture::torch {
 
-// Records each device's own counters, as PyTorch last told them. Returns how many.
-int record_stats();
+// Records the counters of each device as PyTorch last reported them. Returns the number of devices.
+int record_counters();
 
 }  // namespace vramscope::capture::torch

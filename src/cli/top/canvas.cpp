@@ -46,8 +46,8 @@ Canvas::Canvas(int width, int height)
 int Canvas::put(int x, int y, std::string_view text, const Style& style) {
   for (const std::string_view character : characters(text)) {
     if (x >= 0 && x < width_ && y >= 0 && y < height_) {
-      Cell& cell = cells_[static_cast<std::size_t>(y * width_ + x)];
-      // A name from elsewhere must not move the cursor.
+      ScreenCell& cell = cells_[static_cast<std::size_t>(y * width_ + x)];
+      // A name from a recorded program must not move the cursor.
       cell.text = character.size() == 1 && (static_cast<unsigned char>(character[0]) < 0x20 || character[0] == 0x7f)
                       ? "?"
                       : std::string(character);
@@ -80,10 +80,13 @@ std::string Canvas::changes_from(const Canvas* before, Depth depth) const {
   for (int y = 0; y < height_; ++y) {
     int cursor = -1;
     for (int x = 0; x < width_; ++x) {
-      const Cell& wanted = cell(x, y);
-      if (same_size ? before->cell(x, y) == wanted : wanted == Cell{}) continue;
+      const ScreenCell& wanted = cell(x, y);
+      if (same_size ? before->cell(x, y) == wanted : wanted == ScreenCell{}) continue;
       if (cursor != x) out += fmt::format("\x1b[{};{}H", y + 1, x + 1);
-      if (!(wanted.style == now)) out += style_code(wanted.style, depth), now = wanted.style;
+      if (!(wanted.style == now)) {
+        out += style_code(wanted.style, depth);
+        now = wanted.style;
+      }
       out += wanted.text;
       cursor = x + 1;
     }
@@ -113,7 +116,7 @@ void plot(Canvas& canvas, int x, int y, int width, int height, const std::vector
         const std::size_t at = static_cast<std::size_t>(column) * 2 + half;
         const double value = at < values.size() ? std::clamp(values[at], 0.0, 1.0) : 0;
         const int filled = value > 0 ? std::max(1, static_cast<int>(std::lround(value * height * 4))) : 0;
-        const int below = (height - 1 - row) * 4;  // dots under this character
+        const int below = (height - 1 - row) * 4;  // dots in this character
         for (int dot = 0; dot < 4; ++dot)
           if (filled > below + dot) dots |= kDots[half][static_cast<std::size_t>(dot)];
       }

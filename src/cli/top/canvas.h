@@ -1,4 +1,4 @@
-// Text with colours, cell by cell: what a frame of the terminal view is made of. Knows nothing about memory.
+// Text with colors, cell by cell: what a frame of the terminal view consists of. Knows nothing about memory.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/colour.h"
+#include "cli/show/colour.h"
 
 namespace vramscope::cli::top {
 
@@ -17,10 +17,10 @@ struct Style {
   bool operator==(const Style&) const = default;
 };
 
-struct Cell {
+struct ScreenCell {
   std::string text = " ";  // one character on the screen
   Style style;
-  bool operator==(const Cell&) const = default;
+  bool operator==(const ScreenCell&) const = default;
 };
 
 class Canvas {
@@ -28,26 +28,26 @@ class Canvas {
   Canvas(int width, int height);
   int width() const { return width_; }
   int height() const { return height_; }
-  // Writes from (x, y) on; what is outside is cut. The column after the text.
+  // Writes from (x, y) on; what is outside is cut. Returns the column after the text.
   int put(int x, int y, std::string_view text, const Style& style = {});
   int put_right(int x_end, int y, std::string_view text, const Style& style = {});
   void fill(int x, int y, int count, std::string_view character, const Style& style);
   void background(int y, std::int32_t colour);
-  const Cell& cell(int x, int y) const {
+  const ScreenCell& cell(int x, int y) const {
     return cells_[static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)];
   }
 
   // What to send to a terminal that shows `before` so that it shows this: changed cells only.
   std::string changes_from(const Canvas* before, Depth depth) const;
-  // Lines without colour, for scripts and tests.
+  // Lines without color, for scripts and tests.
   std::string plain() const;
 
  private:
   int width_, height_;
-  std::vector<Cell> cells_;
+  std::vector<ScreenCell> cells_;
 };
 
-// A curve in braille, 2 x 4 dots a character, filled from below. `values` are in 0..1, two for each character.
+// A curve in braille, 2 x 4 dots per character, filled from below. `values` are in 0..1, two per character.
 void plot(Canvas& canvas, int x, int y, int width, int height, const std::vector<double>& values, const Style& style, bool ascii);
 
 // Screen columns of a text: characters, which is right for what is printed here.

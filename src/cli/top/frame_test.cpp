@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace vramscope::cli::top {
 
 namespace {
@@ -57,7 +59,7 @@ TEST(TopFrame, ShowsWhatIsKnownAndADashForTheRest) {
   EXPECT_NE(text.find("768.0"), std::string::npos);
   EXPECT_NE(text.find("not recorded"), std::string::npos);
   EXPECT_NE(text.find("–"), std::string::npos);
-  EXPECT_NE(text.find("Start it with vramscope run"), std::string::npos);
+  EXPECT_NE(text.find("Start it with 'vramscope run'"), std::string::npos);
   EXPECT_NE(text.find("2 processes, 1 recorded"), std::string::npos);
 }
 
@@ -89,12 +91,32 @@ TEST(TopFrame, DropsColumnsAndNeverLeavesTheScreen) {
   EXPECT_NE(picture(two_processes(), {}, 160).find("FRAMEWORK"), std::string::npos);
 }
 
+TEST(TopFrame, BarsResolveOnePercent) {
+  State state = two_processes();
+  state.gpus.resize(1);
+  Gpu& gpu = state.gpus[0];
+  gpu.total = std::uint64_t{100} << 30;
+  gpu.pool = gpu.live = gpu.recorded = 0;
+  std::set<std::string> bars;
+  for (std::uint64_t percent = 1; percent <= 100; ++percent) {
+    gpu.used = percent << 30;
+    const Canvas canvas = draw(state, {}, 80, 24);
+    std::string bar;
+    for (int y = 0; y < canvas.height(); ++y)
+      if (canvas.cell(1, y).text == "G" && canvas.cell(2, y).text == "P")
+        for (int x = 55; x < 78; ++x) bar += canvas.cell(x, y).text;
+    ASSERT_FALSE(bar.empty());
+    bars.insert(bar);
+  }
+  EXPECT_EQ(bars.size(), 100U);
+}
+
 TEST(TopFrame, KeepsWhatTellsMostWhenThereIsLittleRoom) {
   const std::string wide = picture(two_processes(), {}, 120);
   EXPECT_NE(wide.find("PHASE"), std::string::npos) << wide;
   EXPECT_NE(wide.find("LIVE, 60 s"), std::string::npos) << wide;
   const std::string narrow = picture(two_processes(), {}, 80);
-  for (const char* head : {"PID", "COMMAND", "GPU", "DEVICE", "LIVE", "PEAK", "A STEP", "STEP"})
+  for (const char* head : {"PID", "COMMAND", "GPU", "DEVICE", "LIVE", "PEAK", "GROWTH", "STEP"})
     EXPECT_NE(narrow.find(head), std::string::npos) << head << "\n" << narrow;
 }
 

@@ -8,35 +8,24 @@
 #include <ranges>
 #include <span>
 
-#include "cli/top/inside.h"
+#include "analyze/framework.h"
 #include "cli/top/spool_totals.h"
-#include "collect/proc.h"
+#include "cli/top/trace_status.h"
+#include "collect/sample/proc.h"
 #include "support/units.h"
 
 namespace vramscope::cli::top {
 
 namespace {
 
-constexpr std::uint64_t kHistoryUs = 60'000'000;
-
-const char* name_of(spool::Framework framework) {
-  switch (framework) {
-    case spool::Framework::tensorflow:
-      return "TensorFlow";
-    case spool::Framework::pytorch:
-      return "PyTorch";
-    case spool::Framework::jax:
-      return "JAX";
-    case spool::Framework::cuda:
-      return "CUDA";
-    case spool::Framework::none:
-      break;
-  }
-  return "recorded";
+std::string name_of(spool::Framework framework) {
+  if (framework == spool::Framework::cuda) return "CUDA";
+  const std::string_view name = analyze::framework(framework).name;
+  return name.empty() ? "recorded" : std::string(name);
 }
 
-// What a framework handed out, on its devices where it has any, else on the host. A program without a framework is told by what
-// it asked the driver for.
+// What a framework handed out, on its devices if it has any, else on the host. For a program without a framework: what it
+// allocated from the driver.
 void add_pools(Process& process, const spool::Header& header) {
   const std::uint32_t count = std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools);
   const std::span pools(header.pools, count);
@@ -76,7 +65,7 @@ struct Gatherer::Known {
   explicit Known(SpoolTotals opened) : totals(std::move(opened)) {}
   SpoolTotals totals;
   std::deque<std::pair<std::uint64_t, Bytes>> history;
-  Inside inside;
+  TraceStatus inside;
 };
 
 Gatherer::Gatherer() : nvml_(std::make_unique<collect::Nvml>()) {}
@@ -88,6 +77,10 @@ State Gatherer::gather(std::uint64_t now_us) {
   read_spools(state, now_us);
   read_devices(state);
   return state;
+}
+
+void Gatherer::wait_for_traces() const {
+  for (const auto& [path, known] : known_) known->inside.wait();
 }
 
 void Gatherer::read_spools(State& state, std::uint64_t now_us) {
@@ -126,7 +119,10 @@ void Gatherer::read_devices(State& state) {
     gpu.index = static_cast<int>(i);
     gpu.name = nvml_->name(i);
     collect::DeviceMemory memory;
-    if (nvml_->memory(i, memory)) gpu.used = memory.used, gpu.total = memory.total;
+    if (nvml_->memory(i, memory)) {
+      gpu.used = memory.used;
+      gpu.total = memory.total;
+    }
     std::vector<collect::DeviceProcess> listed;
     if (nvml_->processes(i, listed)) {
       for (const collect::DeviceProcess& seen : listed) {
@@ -134,24 +130,26 @@ void Gatherer::read_devices(State& state) {
           const auto pids = collect::proc::namespace_pids(p.pid);
           return p.pid == seen.pid || std::find(pids.begin(), pids.end(), seen.pid) != pids.end();
         });
-        const bool told = seen.bytes != std::numeric_limits<std::uint64_t>::max();
+        const bool known = seen.bytes != std::numeric_limits<std::uint64_t>::max();
         if (same != state.processes.end()) {
           same->gpu = gpu.index;
-          if (told) same->device = same->device.value_or(0) + seen.bytes;
-          if (told) gpu.recorded += seen.bytes;
+          if (known) same->device = same->device.value_or(0) + seen.bytes;
+          if (known) gpu.recorded += seen.bytes;
           continue;
         }
         Process other;
         other.pid = seen.pid;
         other.command = command_of(seen.pid);
         other.gpu = gpu.index;
-        if (told) other.device = seen.bytes;
+        if (known) other.device = seen.bytes;
         state.processes.push_back(std::move(other));
       }
     }
     for (const Process& process : state.processes)
-      if (process.recorded && process.gpu == gpu.index)
-        gpu.live += process.live, gpu.pool += std::max(process.pool, process.live);
+      if (process.recorded && process.gpu == gpu.index) {
+        gpu.live += process.live;
+        gpu.pool += std::max(process.pool, process.live);
+      }
     state.gpus.push_back(std::move(gpu));
   }
 }

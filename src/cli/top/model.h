@@ -1,4 +1,4 @@
-// What is on the GPUs right now: what the devices say, and what only a recorded process can tell.
+// What is on the GPUs right now: what the devices report, and what only a recorded process can report.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "collect/nvml.h"
+#include "collect/sample/nvml.h"
 
 namespace vramscope::cli::top {
 
 using Bytes = std::uint64_t;
+inline constexpr std::uint64_t kHistoryUs = 60'000'000;  // how far back curves go
 
 struct Category {
   std::string name;
@@ -26,16 +27,16 @@ struct Process {
   std::string command;
   std::string framework;  // "" = not recorded
   int gpu = -1;
-  std::optional<Bytes> device;  // what NVML says of it
+  std::optional<Bytes> device;  // reported by NVML
   bool recorded = false;
-  Bytes pool = 0, live = 0, peak = 0, limit = 0;  // of its device pools; of its host pools where it has no other
+  Bytes pool = 0, live = 0, peak = 0, limit = 0;  // of its device pools; of its host pools if it has no others
   std::uint64_t ooms = 0;
   // From the trace that is being written; absent until it has steps.
   std::optional<Bytes> steady_peak;
-  std::optional<double> growth;  // bytes a step
+  std::optional<double> growth;  // bytes per step
   std::int64_t step = 0;         // 0 = none yet
   std::string phase;
-  std::string sentence;  // what a person should know about it
+  std::string sentence;  // what the user should know about it
   bool grows = false;
   std::vector<Category> at_peak;
   std::vector<Category> largest;
@@ -64,6 +65,8 @@ class Gatherer {
   Gatherer();
   ~Gatherer();
   State gather(std::uint64_t now_us);
+  // Answers from the traces come from other threads: returns when the next gather() has them.
+  void wait_for_traces() const;
 
  private:
   struct Known;

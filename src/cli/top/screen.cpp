@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/top/keys.h"
+
 namespace vramscope::cli::top {
 
 namespace {
@@ -29,8 +31,8 @@ void on_crash(int signal) {
 
 Result<bool> Screen::enter() {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
-    return fail("top needs a terminal; for scripts there is 'vramscope top --once', with --json or without");
-  if (tcgetattr(STDIN_FILENO, &g_before) != 0) return fail("the terminal cannot be read; use 'vramscope top --once'");
+    return fail("top needs a terminal; in scripts, use 'vramscope top --once', with or without --json");
+  if (tcgetattr(STDIN_FILENO, &g_before) != 0) return fail("cannot read from the terminal; use 'vramscope top --once'");
   termios raw = g_before;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_cc[VMIN] = 0;
@@ -68,20 +70,13 @@ void Screen::write(std::string_view text) {
   }
 }
 
-std::string Screen::key(int milliseconds) {
+std::vector<std::string> Screen::keys(int milliseconds) {
   pollfd wait{STDIN_FILENO, POLLIN, 0};
   if (::poll(&wait, 1, milliseconds) <= 0) return {};
-  char buffer[16];
+  char buffer[256];
   const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
-  if (got <= 0) return "q";  // the terminal is gone
-  const std::string_view text(buffer, static_cast<std::size_t>(got));
-  if (text == "\x1b[A" || text == "\x1bOA") return "up";
-  if (text == "\x1b[B" || text == "\x1bOB") return "down";
-  if (text == "\x1b") return "escape";
-  if (text[0] == '\x1b') return {};
-  if (text[0] == '\r' || text[0] == '\n') return "enter";
-  if (text[0] == 0x7f || text[0] == '\b') return "backspace";
-  return std::string(text);
+  if (got <= 0) return {"q"};  // the terminal is gone
+  return keys_in({buffer, static_cast<std::size_t>(got)});
 }
 
 }  // namespace vramscope::cli::top

@@ -10,22 +10,24 @@
 #include <cstring>
 #include <utility>
 
-#include "collect/spool_place.h"
+#include "collect/spool/file_lock.h"
+#include "collect/spool/spool_place.h"
+#include "support/owned_folder.h"
 
 namespace vramscope::cli::top {
 
 Result<SpoolTotals> SpoolTotals::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  const int fd = support::open_own_file(path, O_RDONLY);
+  if (fd < 0) return fail(fmt::format("{}: cannot open: {}", path.string(), std::strerror(errno)));
   struct stat info{};
   void* mapped = MAP_FAILED;
   if (fstat(fd, &info) == 0 && info.st_size >= static_cast<off_t>(spool::kHeaderBytes))
     mapped = mmap(nullptr, spool::kHeaderBytes, PROT_READ, MAP_SHARED, fd, 0);
   ::close(fd);
-  if (mapped == MAP_FAILED) return fail(fmt::format("{} is no spool yet", path.string()));
+  if (mapped == MAP_FAILED) return fail(fmt::format("{}: not a complete spool yet", path.string()));
   SpoolTotals out(static_cast<const spool::Header*>(mapped), path);
   if (out.header().magic != spool::kMagic || out.header().version != spool::kVersion)
-    return fail(fmt::format("{} is of another version", path.string()));
+    return fail(fmt::format("{}: written by another version of vramscope", path.string()));
   return out;
 }
 
@@ -47,14 +49,7 @@ std::string SpoolTotals::command() const {
 bool SpoolTotals::alive() const {
   std::filesystem::path lock = path_;
   lock.replace_extension(".lock");
-  const int fd = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
-  struct flock query{};
-  query.l_type = F_WRLCK;
-  query.l_whence = SEEK_SET;
-  const bool known = fcntl(fd, F_GETLK, &query) == 0;
-  ::close(fd);
-  return known && query.l_type != F_UNLCK;
+  return collect::is_locked(lock);
 }
 
 std::vector<std::filesystem::path> find_spools() {
@@ -62,12 +57,16 @@ std::vector<std::filesystem::path> find_spools() {
   std::vector<fs::path> out;
   std::error_code error;
   for (const fs::path& place : collect::spool_candidates())
-    for (const auto& folder : fs::directory_iterator(place, error)) {
-      if (!folder.path().filename().string().starts_with("vramscope-")) continue;
+    for (auto folder = fs::directory_iterator(place, error); !error && folder != fs::directory_iterator();
+         folder.increment(error)) {
+      // Anyone can create a folder of that name there.
+      if (!folder->path().filename().string().starts_with(collect::kSpoolPrefix) || !support::OwnedFolder::open(folder->path()))
+        continue;
       std::error_code ignored;
-      for (const auto& file : fs::directory_iterator(folder.path(), ignored))
-        if (file.path().extension() == ".spool" && std::find(out.begin(), out.end(), file.path()) == out.end())
-          out.push_back(file.path());
+      for (auto file = fs::directory_iterator(folder->path(), ignored); !ignored && file != fs::directory_iterator();
+           file.increment(ignored))
+        if (file->path().extension() == ".spool" && std::find(out.begin(), out.end(), file->path()) == out.end())
+          out.push_back(file->path());
     }
   std::sort(out.begin(), out.end());
   return out;

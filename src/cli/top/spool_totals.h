@@ -1,4 +1,4 @@
-// One recorded process as its spool header shows it, mapped for reading only.
+// One recorded process as described by its spool header, mapped read-only.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ class SpoolTotals {
   std::filesystem::path path_;
 };
 
-// Spool files of recordings of this user, in every place where recordings put them.
+// Spool files of this user's recordings, in every place where recordings put them.
 std::vector<std::filesystem::path> find_spools();
 
 }  // namespace vramscope::cli::top

@@ -61,7 +61,7 @@ std::string_view Request::header(std::string_view name) const {
 
 Result<Request> parse_head(std::string_view head) {
   const std::size_t first_end = head.find('\n');
-  if (first_end == std::string_view::npos) return fail("no request line");
+  if (first_end == std::string_view::npos) return fail("missing request line");
   const std::string_view line = trimmed(head.substr(0, first_end));
   const std::size_t one = line.find(' ');
   const std::size_t two = line.rfind(' ');
@@ -71,7 +71,7 @@ Result<Request> parse_head(std::string_view head) {
   Request request;
   request.method = line.substr(0, one);
   const std::string_view target = line.substr(one + 1, two - one - 1);
-  if (!target.starts_with('/')) return fail("the target is not a path");
+  if (!target.starts_with('/')) return fail("target is not a path");
   const std::size_t mark = std::min(target.find('?'), target.size());
   request.path = target.substr(0, mark);
   if (mark < target.size()) request.query = target.substr(mark + 1);
@@ -86,10 +86,11 @@ Result<Request> parse_head(std::string_view head) {
     const std::string name = lower(field.substr(0, colon));
     // Two Host or Origin fields could mean one thing to a check and another to a reader.
     if (!request.headers.emplace(name, trimmed(field.substr(colon + 1))).second && (name == "host" || name == "origin"))
-      return fail("a header twice");
+      return fail("duplicate header");
   }
-  if (!request.header("content-length").empty() && request.header("content-length") != "0") return fail("a body is not accepted");
-  if (!request.header("transfer-encoding").empty()) return fail("a body is not accepted");
+  if (!request.header("content-length").empty() && request.header("content-length") != "0")
+    return fail("request bodies are not accepted");
+  if (!request.header("transfer-encoding").empty()) return fail("request bodies are not accepted");
   const std::string connection = lower(request.header("connection"));
   request.keep_alive = version == "HTTP/1.1" ? connection != "close" : connection == "keep-alive";
   return request;

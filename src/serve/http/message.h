@@ -1,4 +1,4 @@
-// Requests and answers of HTTP/1.1, as far as a browser on this machine needs them.
+// Requests and responses of HTTP/1.1, as far as a browser on this machine needs them.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kLongestHead = 16 * 1024;
 
 struct Request {
   std::string method;
-  std::string path;                                         // before "?", not unescaped
+  std::string path;                                         // before "?", still escaped
   std::string query;                                        // after it
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case
   bool keep_alive = true;
@@ -25,7 +25,7 @@ struct Request {
   std::string_view header(std::string_view name) const;
 };
 
-// Sends one piece of a stream; false when the reader is gone.
+// Sends one piece of a stream; false if the reader is gone.
 using Send = std::function<bool(std::string_view)>;
 
 struct Response {
@@ -33,10 +33,11 @@ struct Response {
   std::string type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::function<void(const Send&)> stream;  // set: the body comes from here, until it returns
+  bool trusted = false;  // the client has presented the token: among many connections, this one is kept longest
+  std::function<void(const Send&)> stream;  // if set: produces the body until it returns
 };
 
-// The head of a request, up to and including its empty line. The error is for the log, the client gets a 400.
+// The head of a request, up to and including its empty line. The error is for the log; the client gets a 400.
 Result<Request> parse_head(std::string_view head);
 std::string format_head(const Response& response, bool keep_alive);
 

@@ -47,6 +47,7 @@ std::string_view name_of(Category value) {
     case Category::constant: return "constant";
     case Category::buffer: return "buffer";
     case Category::workspace: return "workspace";
+    case Category::activation_gradient: return "activation_gradient";
   }
   return "?";
 }
@@ -91,6 +92,28 @@ std::string_view name_of(LossKind value) {
   return "?";
 }
 
+std::string_view name_of(OpRole value) {
+  switch (value) {
+    case OpRole::gradient: return "gradient";
+    case OpRole::storage: return "storage";
+    case OpRole::value: return "value";
+    case OpRole::saved: return "saved";
+  }
+  return "?";
+}
+
+std::string_view name_of(SourceState value) {
+  switch (value) {
+    case SourceState::kept: return "kept";
+    case SourceState::changed: return "changed";
+    case SourceState::missing: return "missing";
+    case SourceState::not_source: return "not_source";
+    case SourceState::withheld: return "withheld";
+    case SourceState::limit: return "limit";
+  }
+  return "?";
+}
+
 std::string_view name_of(EventKind value) {
   switch (value) {
     case EventKind::alloc: return "alloc";
@@ -107,8 +130,130 @@ std::string_view name_of(EventKind value) {
     case EventKind::context: return "context";
     case EventKind::omitted: return "omitted";
     case EventKind::totals: return "totals";
+    case EventKind::variable_op: return "variable_op";
+    case EventKind::held_tensors: return "held_tensors";
+    case EventKind::persistent_tape: return "persistent_tape";
+    case EventKind::retrace: return "retrace";
+    case EventKind::baked_constant: return "baked_constant";
+    case EventKind::float64_variable: return "float64_variable";
+    case EventKind::dataset_on_device: return "dataset_on_device";
+    case EventKind::cached_dataset: return "cached_dataset";
+    case EventKind::traced_graph: return "traced_graph";
+    case EventKind::dataset_stage: return "dataset_stage";
+    case EventKind::stage_buffer: return "stage_buffer";
+    case EventKind::float64_enters: return "float64_enters";
+    case EventKind::host_line: return "host_line";
+    case EventKind::pool_limit: return "pool_limit";
   }
   return "?";
 }
+
+std::optional<Report> report_of(EventKind kind, std::span<const StringId, base::kReportTexts> texts,
+                                std::span<const std::uint64_t, base::kReportNumbers> numbers) {
+  switch (kind) {
+    case EventKind::variable_op: return VariableOp{texts[0], static_cast<OpRole>(numbers[0]), static_cast<Category>(numbers[1]), texts[1]};
+    case EventKind::held_tensors: return HeldTensors{texts[0], texts[1], texts[2], texts[3], numbers[0], numbers[1], numbers[2], numbers[3]};
+    case EventKind::persistent_tape: return PersistentTape{texts[0], numbers[0], numbers[1]};
+    case EventKind::retrace: return Retrace{texts[0], texts[1], texts[2], numbers[0], numbers[1]};
+    case EventKind::baked_constant: return BakedConstant{texts[0], texts[1], texts[2], texts[3], texts[4], numbers[0], numbers[1], numbers[2]};
+    case EventKind::float64_variable: return Float64Variable{texts[0], texts[1], numbers[0], numbers[1]};
+    case EventKind::dataset_on_device: return DatasetOnDevice{texts[0], texts[1], numbers[0], numbers[1]};
+    case EventKind::cached_dataset: return CachedDataset{texts[0], numbers[0], numbers[1], numbers[2]};
+    case EventKind::traced_graph: return TracedGraph{texts[0], texts[1], numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+    case EventKind::dataset_stage: return DatasetStage{texts[0], texts[1], numbers[0], numbers[1], numbers[2], numbers[3]};
+    case EventKind::stage_buffer: return StageBuffer{texts[0], numbers[0], numbers[1], numbers[2]};
+    case EventKind::float64_enters: return Float64Enters{texts[0], numbers[0], numbers[1]};
+    case EventKind::host_line: return HostLine{texts[0], texts[1], numbers[0], numbers[1], numbers[2], numbers[3]};
+    case EventKind::pool_limit: return PoolLimit{numbers[0], numbers[1]};
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Report> report_at(const Tables& tables, EventKind kind, std::size_t row) {
+  switch (kind) {
+    case EventKind::variable_op: return tables.variable_op.row(row);
+    case EventKind::held_tensors: return tables.held_tensors.row(row);
+    case EventKind::persistent_tape: return tables.persistent_tape.row(row);
+    case EventKind::retrace: return tables.retrace.row(row);
+    case EventKind::baked_constant: return tables.baked_constant.row(row);
+    case EventKind::float64_variable: return tables.float64_variable.row(row);
+    case EventKind::dataset_on_device: return tables.dataset_on_device.row(row);
+    case EventKind::cached_dataset: return tables.cached_dataset.row(row);
+    case EventKind::traced_graph: return tables.traced_graph.row(row);
+    case EventKind::dataset_stage: return tables.dataset_stage.row(row);
+    case EventKind::stage_buffer: return tables.stage_buffer.row(row);
+    case EventKind::float64_enters: return tables.float64_enters.row(row);
+    case EventKind::host_line: return tables.host_line.row(row);
+    case EventKind::pool_limit: return tables.pool_limit.row(row);
+    default: return std::nullopt;
+  }
+}
+
+namespace {
+
+struct Push {
+  Tables& tables;
+
+  EventKind operator()(const VariableOp& row) const {
+    tables.variable_op.push(row);
+    return EventKind::variable_op;
+  }
+  EventKind operator()(const HeldTensors& row) const {
+    tables.held_tensors.push(row);
+    return EventKind::held_tensors;
+  }
+  EventKind operator()(const PersistentTape& row) const {
+    tables.persistent_tape.push(row);
+    return EventKind::persistent_tape;
+  }
+  EventKind operator()(const Retrace& row) const {
+    tables.retrace.push(row);
+    return EventKind::retrace;
+  }
+  EventKind operator()(const BakedConstant& row) const {
+    tables.baked_constant.push(row);
+    return EventKind::baked_constant;
+  }
+  EventKind operator()(const Float64Variable& row) const {
+    tables.float64_variable.push(row);
+    return EventKind::float64_variable;
+  }
+  EventKind operator()(const DatasetOnDevice& row) const {
+    tables.dataset_on_device.push(row);
+    return EventKind::dataset_on_device;
+  }
+  EventKind operator()(const CachedDataset& row) const {
+    tables.cached_dataset.push(row);
+    return EventKind::cached_dataset;
+  }
+  EventKind operator()(const TracedGraph& row) const {
+    tables.traced_graph.push(row);
+    return EventKind::traced_graph;
+  }
+  EventKind operator()(const DatasetStage& row) const {
+    tables.dataset_stage.push(row);
+    return EventKind::dataset_stage;
+  }
+  EventKind operator()(const StageBuffer& row) const {
+    tables.stage_buffer.push(row);
+    return EventKind::stage_buffer;
+  }
+  EventKind operator()(const Float64Enters& row) const {
+    tables.float64_enters.push(row);
+    return EventKind::float64_enters;
+  }
+  EventKind operator()(const HostLine& row) const {
+    tables.host_line.push(row);
+    return EventKind::host_line;
+  }
+  EventKind operator()(const PoolLimit& row) const {
+    tables.pool_limit.push(row);
+    return EventKind::pool_limit;
+  }
+};
+
+}  // namespace
+
+EventKind push_report(Tables& tables, const Report& report) { return std::visit(Push{tables}, report); }
 
 }  // namespace vramscope::trace

@@ -4,90 +4,40 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
+
+#include "base/gen/enums.h"
 
 namespace vramscope::trace {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 2;
 inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-enum class Level : std::uint8_t {
-  driver = 1,
-  tensor = 2,
-};
+using base::Level;
 std::string_view name_of(Level value);
-
-enum class Memory : std::uint8_t {
-  device = 0,
-  managed = 1,
-  pinned = 2,
-  host = 3,
-  virtual_only = 4,
-  array = 5,
-};
+using base::Memory;
 std::string_view name_of(Memory value);
-
-enum class Framework : std::uint8_t {
-  none = 0,
-  tensorflow = 1,
-  pytorch = 2,
-  jax = 3,
-  cuda = 4,
-};
+using base::Framework;
 std::string_view name_of(Framework value);
-
-enum class Category : std::uint8_t {
-  unknown = 0,
-  parameter = 1,
-  gradient = 2,
-  optimizer_state = 3,
-  activation = 4,
-  input = 5,
-  temporary = 6,
-  xla_temporary = 7,
-  constant = 8,
-  buffer = 9,
-  workspace = 10,
-};
+using base::Category;
 std::string_view name_of(Category value);
-
-enum class MarkKind : std::uint8_t {
-  phase = 1,
-  epoch = 2,
-  step = 3,
-  batch = 4,
-  layer = 5,
-  scope = 6,
-  check = 7,
-  function = 8,
-  process = 9,
-  tape = 10,
-  retrace = 11,
-};
+using base::MarkKind;
 std::string_view name_of(MarkKind value);
-
-enum class MarkEdge : std::uint8_t {
-  instant = 0,
-  begin = 1,
-  end = 2,
-};
+using base::MarkEdge;
 std::string_view name_of(MarkEdge value);
-
-enum class LossKind : std::uint8_t {
-  overwritten = 0,
-  no_segment = 1,
-  reentered = 2,
-  names = 3,
-  gap = 4,
-  late = 5,
-  thinned = 6,
-  trace_write = 7,
-};
+using base::LossKind;
 std::string_view name_of(LossKind value);
+using base::OpRole;
+std::string_view name_of(OpRole value);
+using base::SourceState;
+std::string_view name_of(SourceState value);
 
 enum class StringId : std::uint32_t {};
 enum class PoolId : std::uint32_t {};
@@ -96,7 +46,7 @@ enum class FrameId : std::uint32_t {};
 enum class StackId : std::uint32_t {};
 enum class ThreadId : std::uint32_t {};
 
-// Who hands out memory: a framework's allocator, or one kind of driver memory on one device.
+// What hands out memory: a framework's allocator, or one kind of driver memory on one device.
 struct Pool {
   StringId name{};
   std::int64_t device{};
@@ -106,7 +56,7 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
-// Everything about an allocation that repeats. One site for each distinct combination.
+// Everything that allocations have in common, one entry for each distinct combination.
 struct Site {
   PoolId pool{};
   std::uint64_t requested{};
@@ -135,6 +85,7 @@ struct Frame {
 struct Stack {
   std::uint64_t hash{};
   std::vector<FrameId> frames{};
+  std::uint64_t cut{};
   bool operator==(const Stack&) const = default;
 };
 
@@ -145,7 +96,7 @@ struct Thread {
   bool operator==(const Thread&) const = default;
 };
 
-// Where a graph op was made, told at tracing time.
+// Where a graph op was created, as reported at tracing time.
 struct OpSource {
   StringId op{};
   StringId file{};
@@ -153,6 +104,22 @@ struct OpSource {
   StringId function{};
   StringId layer{};
   bool operator==(const OpSource&) const = default;
+};
+
+// Whether the text of a source file named by allocating frames was stored (since 1.1). The last entry for a file is valid.
+struct SourceFile {
+  StringId file{};
+  SourceState state{};
+  std::uint64_t written_us{};
+  bool operator==(const SourceFile&) const = default;
+};
+
+// The text of one line of a source file as it was during the recording, without its line break (since 1.1).
+struct SourceLine {
+  StringId file{};
+  std::uint64_t line{};
+  StringId text{};
+  bool operator==(const SourceLine&) const = default;
 };
 
 // Every dictionary of a trace; the id is the index.
@@ -164,6 +131,8 @@ struct Dictionaries {
   std::vector<Stack> stacks;
   std::vector<Thread> threads;
   std::vector<OpSource> op_sources;
+  std::vector<SourceFile> source_files;
+  std::vector<SourceLine> source_lines;
 };
 
 // Calls f(field_id, pointer to member) for each field of a dictionary's entries, in schema order.
@@ -207,6 +176,7 @@ template <typename Entry, typename F>
 void for_each_field(F&& f) {
   f(1, &Stack::hash);
   f(2, &Stack::frames);
+  f(3, &Stack::cut);
 }
 
 template <typename Entry, typename F>
@@ -226,6 +196,22 @@ void for_each_field(F&& f) {
   f(5, &OpSource::layer);
 }
 
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, SourceFile>
+void for_each_field(F&& f) {
+  f(1, &SourceFile::file);
+  f(2, &SourceFile::state);
+  f(3, &SourceFile::written_us);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, SourceLine>
+void for_each_field(F&& f) {
+  f(1, &SourceLine::file);
+  f(2, &SourceLine::line);
+  f(3, &SourceLine::text);
+}
+
 // Calls f(dictionary_id, entries) for each dictionary but the strings.
 template <typename D, typename F>
   requires std::is_same_v<std::remove_const_t<D>, Dictionaries>
@@ -236,6 +222,8 @@ void for_each_dictionary(D& dictionaries, F&& f) {
   f(5, dictionaries.stacks);
   f(6, dictionaries.threads);
   f(7, dictionaries.op_sources);
+  f(8, dictionaries.source_files);
+  f(9, dictionaries.source_lines);
 }
 
 // When and where an event happened.
@@ -260,6 +248,20 @@ enum class EventKind : std::uint8_t {
   context = 12,
   omitted = 13,
   totals = 14,
+  variable_op = 15,
+  held_tensors = 16,
+  persistent_tape = 17,
+  retrace = 18,
+  baked_constant = 19,
+  float64_variable = 20,
+  dataset_on_device = 21,
+  cached_dataset = 22,
+  traced_graph = 32,
+  dataset_stage = 33,
+  stage_buffer = 34,
+  float64_enters = 35,
+  host_line = 36,
+  pool_limit = 40,
 };
 std::string_view name_of(EventKind value);
 
@@ -272,7 +274,7 @@ struct Alloc {
   bool operator==(const Alloc&) const = default;
 };
 
-// A block came back.
+// A block was freed.
 struct Free {
   std::uint64_t alloc{};
   std::uint64_t address{};
@@ -281,7 +283,7 @@ struct Free {
   bool operator==(const Free&) const = default;
 };
 
-// A pool took memory from the level below, or gave it back.
+// A pool took memory from the level below, or returned it.
 struct Region {
   PoolId pool{};
   std::uint64_t address{};
@@ -290,7 +292,7 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// Something about the program: a step, a phase, a layer.
+// What the program is doing: a step, a phase, a layer.
 struct Mark {
   MarkKind kind{};
   MarkEdge edge{};
@@ -300,7 +302,7 @@ struct Mark {
   bool operator==(const Mark&) const = default;
 };
 
-// The Python side told what lives at an address.
+// What is at an address, as reported by the Python side.
 struct Tag {
   std::uint64_t address{};
   std::uint64_t bytes{};
@@ -334,7 +336,7 @@ struct Oom {
   bool operator==(const Oom&) const = default;
 };
 
-// What the card says.
+// Memory use as reported by the card.
 struct DeviceSample {
   std::int64_t device{};
   std::uint64_t used{};
@@ -360,14 +362,14 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
-// What is missing, how much, why.
+// What is missing, how much, and why.
 struct Lost {
   LossKind kind{};
   std::uint64_t count{};
   bool operator==(const Lost&) const = default;
 };
 
-// A CUDA context came into being.
+// A CUDA context was created.
 struct Context {
   std::int64_t device{};
   std::uint64_t bytes{};
@@ -376,7 +378,7 @@ struct Context {
   bool operator==(const Context&) const = default;
 };
 
-// Detail left out to keep the trace within its limit: pairs born and dead inside this chunk, between two marks of a step, a batch or an epoch. It stands where the pool was highest.
+// Detail omitted to keep the trace within its limit: pairs of an allocation and its free inside this chunk, between two marks of a step, batch or epoch. The event is at the highest point of the pool.
 struct Omitted {
   PoolId pool{};
   std::uint64_t allocs{};
@@ -386,7 +388,7 @@ struct Omitted {
   bool operator==(const Omitted&) const = default;
 };
 
-// The recorder's own running totals of a pool, kept under the allocator's lock: right even where detail was lost.
+// The recorder's own running totals of a pool, kept under the allocator's lock: exact even if detail was lost.
 struct Totals {
   PoolId pool{};
   std::uint64_t allocs{};
@@ -399,6 +401,144 @@ struct Totals {
   bool order_exact{};
   std::uint64_t before{};
   bool operator==(const Totals&) const = default;
+};
+
+// What an op of a graph computes for a variable.
+struct VariableOp {
+  StringId op{};
+  OpRole role{};
+  Category category{};
+  StringId variable{};
+  bool operator==(const VariableOp&) const = default;
+};
+
+// A container accumulates tensors from step to step.
+struct HeldTensors {
+  StringId name{};
+  StringId container{};
+  StringId owner{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t count{};
+  std::uint64_t bytes{};
+  std::uint64_t per_1000_steps{};
+  bool operator==(const HeldTensors&) const = default;
+};
+
+// A persistent tape was still alive when the next one was created.
+struct PersistentTape {
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t times{};
+  bool operator==(const PersistentTape&) const = default;
+};
+
+// A function is traced again and again.
+struct Retrace {
+  StringId function{};
+  StringId reason{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t traces{};
+  bool operator==(const Retrace&) const = default;
+};
+
+// An array became a constant of one or more graphs.
+struct BakedConstant {
+  StringId op{};
+  StringId function{};
+  StringId shape{};
+  StringId dtype{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  std::uint64_t copies{};
+  bool operator==(const BakedConstant&) const = default;
+};
+
+// A variable of 64 KiB or more has dtype float64.
+struct Float64Variable {
+  StringId name{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  bool operator==(const Float64Variable&) const = default;
+};
+
+// The source of a dataset is a tensor on the device.
+struct DatasetOnDevice {
+  StringId device{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  bool operator==(const DatasetOnDevice&) const = default;
+};
+
+// What cache() of a dataset will hold in host memory.
+struct CachedDataset {
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  std::uint64_t elements{};
+  bool operator==(const CachedDataset&) const = default;
+};
+
+// A function was traced into a graph.
+struct TracedGraph {
+  StringId function{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t depth{};
+  std::uint64_t ops{};
+  std::uint64_t host_before{};
+  std::uint64_t host_after{};
+  bool operator==(const TracedGraph&) const = default;
+};
+
+// A stage of an input pipeline was created.
+struct DatasetStage {
+  StringId op{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t number{};
+  std::uint64_t elements{};
+  std::uint64_t bytes{};
+  bool operator==(const DatasetStage&) const = default;
+};
+
+// What the framework itself counts in the buffer of a running stage.
+struct StageBuffer {
+  StringId op{};
+  std::uint64_t number{};
+  std::uint64_t elements{};
+  std::uint64_t bytes{};
+  bool operator==(const StageBuffer&) const = default;
+};
+
+// An array of 64 KiB or more of dtype float64 became a tensor.
+struct Float64Enters {
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  bool operator==(const Float64Enters&) const = default;
+};
+
+// Memory of Python that one line allocated and that was alive when it was looked at.
+struct HostLine {
+  StringId kind{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t look{};
+  std::uint64_t bytes{};
+  std::uint64_t blocks{};
+  bool operator==(const HostLine&) const = default;
+};
+
+// The program limited what PyTorch may take of a device.
+struct PoolLimit {
+  std::uint64_t device{};
+  std::uint64_t bytes{};
+  bool operator==(const PoolLimit&) const = default;
 };
 
 struct AllocColumns {
@@ -635,6 +775,240 @@ struct TotalsColumns {
   }
 };
 
+struct VariableOpColumns {
+  std::vector<StringId> op;
+  std::vector<OpRole> role;
+  std::vector<Category> category;
+  std::vector<StringId> variable;
+  std::size_t size() const { return op.size(); }
+  VariableOp row(std::size_t i) const { return {op[i], role[i], category[i], variable[i]}; }
+  void push(const VariableOp& r) {
+    op.push_back(r.op);
+    role.push_back(r.role);
+    category.push_back(r.category);
+    variable.push_back(r.variable);
+  }
+};
+
+struct HeldTensorsColumns {
+  std::vector<StringId> name;
+  std::vector<StringId> container;
+  std::vector<StringId> owner;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> count;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> per_1000_steps;
+  std::size_t size() const { return name.size(); }
+  HeldTensors row(std::size_t i) const { return {name[i], container[i], owner[i], file[i], line[i], count[i], bytes[i], per_1000_steps[i]}; }
+  void push(const HeldTensors& r) {
+    name.push_back(r.name);
+    container.push_back(r.container);
+    owner.push_back(r.owner);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    count.push_back(r.count);
+    bytes.push_back(r.bytes);
+    per_1000_steps.push_back(r.per_1000_steps);
+  }
+};
+
+struct PersistentTapeColumns {
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> times;
+  std::size_t size() const { return file.size(); }
+  PersistentTape row(std::size_t i) const { return {file[i], line[i], times[i]}; }
+  void push(const PersistentTape& r) {
+    file.push_back(r.file);
+    line.push_back(r.line);
+    times.push_back(r.times);
+  }
+};
+
+struct RetraceColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> reason;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> traces;
+  std::size_t size() const { return function.size(); }
+  Retrace row(std::size_t i) const { return {function[i], reason[i], file[i], line[i], traces[i]}; }
+  void push(const Retrace& r) {
+    function.push_back(r.function);
+    reason.push_back(r.reason);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    traces.push_back(r.traces);
+  }
+};
+
+struct BakedConstantColumns {
+  std::vector<StringId> op;
+  std::vector<StringId> function;
+  std::vector<StringId> shape;
+  std::vector<StringId> dtype;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> copies;
+  std::size_t size() const { return op.size(); }
+  BakedConstant row(std::size_t i) const { return {op[i], function[i], shape[i], dtype[i], file[i], line[i], bytes[i], copies[i]}; }
+  void push(const BakedConstant& r) {
+    op.push_back(r.op);
+    function.push_back(r.function);
+    shape.push_back(r.shape);
+    dtype.push_back(r.dtype);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+    copies.push_back(r.copies);
+  }
+};
+
+struct Float64VariableColumns {
+  std::vector<StringId> name;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return name.size(); }
+  Float64Variable row(std::size_t i) const { return {name[i], file[i], line[i], bytes[i]}; }
+  void push(const Float64Variable& r) {
+    name.push_back(r.name);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct DatasetOnDeviceColumns {
+  std::vector<StringId> device;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return device.size(); }
+  DatasetOnDevice row(std::size_t i) const { return {device[i], file[i], line[i], bytes[i]}; }
+  void push(const DatasetOnDevice& r) {
+    device.push_back(r.device);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct CachedDatasetColumns {
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> elements;
+  std::size_t size() const { return file.size(); }
+  CachedDataset row(std::size_t i) const { return {file[i], line[i], bytes[i], elements[i]}; }
+  void push(const CachedDataset& r) {
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+    elements.push_back(r.elements);
+  }
+};
+
+struct TracedGraphColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> depth;
+  std::vector<std::uint64_t> ops;
+  std::vector<std::uint64_t> host_before;
+  std::vector<std::uint64_t> host_after;
+  std::size_t size() const { return function.size(); }
+  TracedGraph row(std::size_t i) const { return {function[i], file[i], line[i], depth[i], ops[i], host_before[i], host_after[i]}; }
+  void push(const TracedGraph& r) {
+    function.push_back(r.function);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    depth.push_back(r.depth);
+    ops.push_back(r.ops);
+    host_before.push_back(r.host_before);
+    host_after.push_back(r.host_after);
+  }
+};
+
+struct DatasetStageColumns {
+  std::vector<StringId> op;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> number;
+  std::vector<std::uint64_t> elements;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return op.size(); }
+  DatasetStage row(std::size_t i) const { return {op[i], file[i], line[i], number[i], elements[i], bytes[i]}; }
+  void push(const DatasetStage& r) {
+    op.push_back(r.op);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    number.push_back(r.number);
+    elements.push_back(r.elements);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct StageBufferColumns {
+  std::vector<StringId> op;
+  std::vector<std::uint64_t> number;
+  std::vector<std::uint64_t> elements;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return op.size(); }
+  StageBuffer row(std::size_t i) const { return {op[i], number[i], elements[i], bytes[i]}; }
+  void push(const StageBuffer& r) {
+    op.push_back(r.op);
+    number.push_back(r.number);
+    elements.push_back(r.elements);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct Float64EntersColumns {
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return file.size(); }
+  Float64Enters row(std::size_t i) const { return {file[i], line[i], bytes[i]}; }
+  void push(const Float64Enters& r) {
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct HostLineColumns {
+  std::vector<StringId> kind;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> look;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> blocks;
+  std::size_t size() const { return kind.size(); }
+  HostLine row(std::size_t i) const { return {kind[i], file[i], line[i], look[i], bytes[i], blocks[i]}; }
+  void push(const HostLine& r) {
+    kind.push_back(r.kind);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    look.push_back(r.look);
+    bytes.push_back(r.bytes);
+    blocks.push_back(r.blocks);
+  }
+};
+
+struct PoolLimitColumns {
+  std::vector<std::uint64_t> device;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return device.size(); }
+  PoolLimit row(std::size_t i) const { return {device[i], bytes[i]}; }
+  void push(const PoolLimit& r) {
+    device.push_back(r.device);
+    bytes.push_back(r.bytes);
+  }
+};
+
 // The events of one chunk by kind.
 struct Tables {
   AllocColumns alloc;
@@ -651,6 +1025,20 @@ struct Tables {
   ContextColumns context;
   OmittedColumns omitted;
   TotalsColumns totals;
+  VariableOpColumns variable_op;
+  HeldTensorsColumns held_tensors;
+  PersistentTapeColumns persistent_tape;
+  RetraceColumns retrace;
+  BakedConstantColumns baked_constant;
+  Float64VariableColumns float64_variable;
+  DatasetOnDeviceColumns dataset_on_device;
+  CachedDatasetColumns cached_dataset;
+  TracedGraphColumns traced_graph;
+  DatasetStageColumns dataset_stage;
+  StageBufferColumns stage_buffer;
+  Float64EntersColumns float64_enters;
+  HostLineColumns host_line;
+  PoolLimitColumns pool_limit;
 };
 
 // Calls f(field_id, name, coding, column) for each column of a table, in schema order.
@@ -792,6 +1180,144 @@ void for_each_column(Columns& columns, F&& f) {
   f(10, std::string_view{"before"}, std::string_view{"plain"}, columns.before);
 }
 
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, VariableOpColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"op"}, std::string_view{"plain"}, columns.op);
+  f(2, std::string_view{"role"}, std::string_view{"plain"}, columns.role);
+  f(3, std::string_view{"category"}, std::string_view{"plain"}, columns.category);
+  f(4, std::string_view{"variable"}, std::string_view{"plain"}, columns.variable);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, HeldTensorsColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"name"}, std::string_view{"plain"}, columns.name);
+  f(2, std::string_view{"container"}, std::string_view{"plain"}, columns.container);
+  f(3, std::string_view{"owner"}, std::string_view{"plain"}, columns.owner);
+  f(4, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(5, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(6, std::string_view{"count"}, std::string_view{"plain"}, columns.count);
+  f(7, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+  f(8, std::string_view{"per_1000_steps"}, std::string_view{"plain"}, columns.per_1000_steps);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, PersistentTapeColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(2, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(3, std::string_view{"times"}, std::string_view{"plain"}, columns.times);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, RetraceColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"reason"}, std::string_view{"plain"}, columns.reason);
+  f(3, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(4, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(5, std::string_view{"traces"}, std::string_view{"plain"}, columns.traces);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, BakedConstantColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"op"}, std::string_view{"plain"}, columns.op);
+  f(2, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(3, std::string_view{"shape"}, std::string_view{"plain"}, columns.shape);
+  f(4, std::string_view{"dtype"}, std::string_view{"plain"}, columns.dtype);
+  f(5, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(6, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(7, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+  f(8, std::string_view{"copies"}, std::string_view{"plain"}, columns.copies);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, Float64VariableColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"name"}, std::string_view{"plain"}, columns.name);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, DatasetOnDeviceColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"device"}, std::string_view{"plain"}, columns.device);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, CachedDatasetColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(2, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(3, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+  f(4, std::string_view{"elements"}, std::string_view{"plain"}, columns.elements);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, TracedGraphColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"depth"}, std::string_view{"plain"}, columns.depth);
+  f(5, std::string_view{"ops"}, std::string_view{"plain"}, columns.ops);
+  f(6, std::string_view{"host_before"}, std::string_view{"plain"}, columns.host_before);
+  f(7, std::string_view{"host_after"}, std::string_view{"plain"}, columns.host_after);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, DatasetStageColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"op"}, std::string_view{"plain"}, columns.op);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"number"}, std::string_view{"plain"}, columns.number);
+  f(5, std::string_view{"elements"}, std::string_view{"plain"}, columns.elements);
+  f(6, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, StageBufferColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"op"}, std::string_view{"plain"}, columns.op);
+  f(2, std::string_view{"number"}, std::string_view{"plain"}, columns.number);
+  f(3, std::string_view{"elements"}, std::string_view{"plain"}, columns.elements);
+  f(4, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, Float64EntersColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(2, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(3, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, HostLineColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"kind"}, std::string_view{"plain"}, columns.kind);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"look"}, std::string_view{"plain"}, columns.look);
+  f(5, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+  f(6, std::string_view{"blocks"}, std::string_view{"plain"}, columns.blocks);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, PoolLimitColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"device"}, std::string_view{"plain"}, columns.device);
+  f(2, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
 // Calls f(kind, table) for each event table.
 template <typename T, typename F>
   requires std::is_same_v<std::remove_const_t<T>, Tables>
@@ -810,6 +1336,20 @@ void for_each_table(T& tables, F&& f) {
   f(EventKind::context, tables.context);
   f(EventKind::omitted, tables.omitted);
   f(EventKind::totals, tables.totals);
+  f(EventKind::variable_op, tables.variable_op);
+  f(EventKind::held_tensors, tables.held_tensors);
+  f(EventKind::persistent_tape, tables.persistent_tape);
+  f(EventKind::retrace, tables.retrace);
+  f(EventKind::baked_constant, tables.baked_constant);
+  f(EventKind::float64_variable, tables.float64_variable);
+  f(EventKind::dataset_on_device, tables.dataset_on_device);
+  f(EventKind::cached_dataset, tables.cached_dataset);
+  f(EventKind::traced_graph, tables.traced_graph);
+  f(EventKind::dataset_stage, tables.dataset_stage);
+  f(EventKind::stage_buffer, tables.stage_buffer);
+  f(EventKind::float64_enters, tables.float64_enters);
+  f(EventKind::host_line, tables.host_line);
+  f(EventKind::pool_limit, tables.pool_limit);
 }
 
 // Calls f(kind, pointer to member of Tables) for each event table.
@@ -829,6 +1369,169 @@ void for_each_table_member(F&& f) {
   f(EventKind::context, &Tables::context);
   f(EventKind::omitted, &Tables::omitted);
   f(EventKind::totals, &Tables::totals);
+  f(EventKind::variable_op, &Tables::variable_op);
+  f(EventKind::held_tensors, &Tables::held_tensors);
+  f(EventKind::persistent_tape, &Tables::persistent_tape);
+  f(EventKind::retrace, &Tables::retrace);
+  f(EventKind::baked_constant, &Tables::baked_constant);
+  f(EventKind::float64_variable, &Tables::float64_variable);
+  f(EventKind::dataset_on_device, &Tables::dataset_on_device);
+  f(EventKind::cached_dataset, &Tables::cached_dataset);
+  f(EventKind::traced_graph, &Tables::traced_graph);
+  f(EventKind::dataset_stage, &Tables::dataset_stage);
+  f(EventKind::stage_buffer, &Tables::stage_buffer);
+  f(EventKind::float64_enters, &Tables::float64_enters);
+  f(EventKind::host_line, &Tables::host_line);
+  f(EventKind::pool_limit, &Tables::pool_limit);
 }
+
+// Calls f(field_id, pointer to member) for each field of a reported event, in schema order.
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, VariableOp>
+void for_each_field(F&& f) {
+  f(1, &VariableOp::op);
+  f(2, &VariableOp::role);
+  f(3, &VariableOp::category);
+  f(4, &VariableOp::variable);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, HeldTensors>
+void for_each_field(F&& f) {
+  f(1, &HeldTensors::name);
+  f(2, &HeldTensors::container);
+  f(3, &HeldTensors::owner);
+  f(4, &HeldTensors::file);
+  f(5, &HeldTensors::line);
+  f(6, &HeldTensors::count);
+  f(7, &HeldTensors::bytes);
+  f(8, &HeldTensors::per_1000_steps);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, PersistentTape>
+void for_each_field(F&& f) {
+  f(1, &PersistentTape::file);
+  f(2, &PersistentTape::line);
+  f(3, &PersistentTape::times);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Retrace>
+void for_each_field(F&& f) {
+  f(1, &Retrace::function);
+  f(2, &Retrace::reason);
+  f(3, &Retrace::file);
+  f(4, &Retrace::line);
+  f(5, &Retrace::traces);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, BakedConstant>
+void for_each_field(F&& f) {
+  f(1, &BakedConstant::op);
+  f(2, &BakedConstant::function);
+  f(3, &BakedConstant::shape);
+  f(4, &BakedConstant::dtype);
+  f(5, &BakedConstant::file);
+  f(6, &BakedConstant::line);
+  f(7, &BakedConstant::bytes);
+  f(8, &BakedConstant::copies);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Float64Variable>
+void for_each_field(F&& f) {
+  f(1, &Float64Variable::name);
+  f(2, &Float64Variable::file);
+  f(3, &Float64Variable::line);
+  f(4, &Float64Variable::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, DatasetOnDevice>
+void for_each_field(F&& f) {
+  f(1, &DatasetOnDevice::device);
+  f(2, &DatasetOnDevice::file);
+  f(3, &DatasetOnDevice::line);
+  f(4, &DatasetOnDevice::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, CachedDataset>
+void for_each_field(F&& f) {
+  f(1, &CachedDataset::file);
+  f(2, &CachedDataset::line);
+  f(3, &CachedDataset::bytes);
+  f(4, &CachedDataset::elements);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, TracedGraph>
+void for_each_field(F&& f) {
+  f(1, &TracedGraph::function);
+  f(2, &TracedGraph::file);
+  f(3, &TracedGraph::line);
+  f(4, &TracedGraph::depth);
+  f(5, &TracedGraph::ops);
+  f(6, &TracedGraph::host_before);
+  f(7, &TracedGraph::host_after);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, DatasetStage>
+void for_each_field(F&& f) {
+  f(1, &DatasetStage::op);
+  f(2, &DatasetStage::file);
+  f(3, &DatasetStage::line);
+  f(4, &DatasetStage::number);
+  f(5, &DatasetStage::elements);
+  f(6, &DatasetStage::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, StageBuffer>
+void for_each_field(F&& f) {
+  f(1, &StageBuffer::op);
+  f(2, &StageBuffer::number);
+  f(3, &StageBuffer::elements);
+  f(4, &StageBuffer::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, Float64Enters>
+void for_each_field(F&& f) {
+  f(1, &Float64Enters::file);
+  f(2, &Float64Enters::line);
+  f(3, &Float64Enters::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, HostLine>
+void for_each_field(F&& f) {
+  f(1, &HostLine::kind);
+  f(2, &HostLine::file);
+  f(3, &HostLine::line);
+  f(4, &HostLine::look);
+  f(5, &HostLine::bytes);
+  f(6, &HostLine::blocks);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, PoolLimit>
+void for_each_field(F&& f) {
+  f(1, &PoolLimit::device);
+  f(2, &PoolLimit::bytes);
+}
+
+// One reported event.
+using Report = std::variant<VariableOp, HeldTensors, PersistentTape, Retrace, BakedConstant, Float64Variable, DatasetOnDevice, CachedDataset, TracedGraph, DatasetStage, StageBuffer, Float64Enters, HostLine, PoolLimit>;
+// From its texts and numbers, each in the order of its fields; none if events of this kind are not reported.
+std::optional<Report> report_of(EventKind kind, std::span<const StringId, base::kReportTexts> texts,
+                                std::span<const std::uint64_t, base::kReportNumbers> numbers);
+// The event of a chunk; none if events of this kind are not reported.
+std::optional<Report> report_at(const Tables& tables, EventKind kind, std::size_t row);
+// Adds it to the table of its kind.
+EventKind push_report(Tables& tables, const Report& report);
 
 }  // namespace vramscope::trace

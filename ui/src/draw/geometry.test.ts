@@ -4,7 +4,7 @@ import { byteScale, tickText, timeTicks } from "./axis";
 import { onPixels, runs } from "./pixels";
 import { panned, Scale, stepWarp, zoomed, LINEAR } from "./scale";
 import { columnAt } from "./stack";
-import { flameCells, stackCells, treemapCells } from "./tree";
+import { flameRects, stackRects, treemapRects } from "./tree";
 
 describe("axes", () => {
   it("end on a round number above the highest", () => {
@@ -36,17 +36,17 @@ describe("time", () => {
   });
 });
 
-const node = (parent: number, depth: number, bytes: number): TreeNode => ({ parent, depth, name: "", code: "", category: "", bytes, blocks: 1, rest: false });
+const node = (parent: number, depth: number, bytes: number): TreeNode => ({ parent, depth, name: "", category: "", bytes, blocks: 1, rest: false });
 const TREE = [node(-1, 0, 60), node(0, 1, 40), node(0, 1, 20), node(-1, 0, 40)];
 
 describe("pictures of a tree", () => {
   it("give each node height or width by its bytes", () => {
     const columns = [{ x: 0, w: 10 }, { x: 10, w: 10 }];
-    expect(stackCells(TREE, 100, columns, 200).map((c) => c.h)).toEqual([120, 80, 40, 80]);
-    expect(flameCells(TREE, 100, 500, 20).map((c) => c.w)).toEqual([300, 200, 100, 200]);
+    expect(stackRects(TREE, 100, columns, 200).map((c) => c.h)).toEqual([120, 80, 40, 80]);
+    expect(flameRects(TREE, 100, 500, 20).map((c) => c.w)).toEqual([300, 200, 100, 200]);
   });
   it("give each leaf of the tree map area by its bytes, without overlap", () => {
-    const cells = treemapCells([node(-1, 0, 50), node(-1, 0, 30), node(-1, 0, 20)], 100, 100);
+    const cells = treemapRects([node(-1, 0, 50), node(-1, 0, 30), node(-1, 0, 20)], 100, 100);
     expect(cells.map((c) => Math.round(c.w * c.h))).toEqual([5000, 3000, 2000]);
     for (const a of cells) for (const b of cells) if (a !== b) expect(a.x + a.w <= b.x + 1e-9 || b.x + b.w <= a.x + 1e-9 || a.y + a.h <= b.y + 1e-9 || b.y + b.h <= a.y + 1e-9).toBe(true);
   });
@@ -72,7 +72,7 @@ describe("columns on pixels", () => {
     const pixels = onPixels([part([1, 50, 1], [0, 3.01, 3.02, 8])], (t) => 10 + t / 2, clip, 1);
     expect([...pixels.index]).toEqual([0, 1, 2, 2]);
   });
-  it("join neighbours of one height, and leave out what is not known", () => {
+  it("join neighbors of one height, and leave out what is not known", () => {
     const rects: number[][] = [];
     const pixels = onPixels([part([5, 5, 7], [0, 1, 2, 3])], (t) => 10 + t, clip, 1);
     runs(pixels, clip.x0, 1, (_, i) => 100 - [5, 5, 7][i]!, (x, y, width) => rects.push([x, y, width]));

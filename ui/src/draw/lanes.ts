@@ -1,7 +1,7 @@
 // The timeline from top to bottom: ruler, bands, device, pool, live blocks, events, host. One canvas, one scale of time.
 import type { Band, Loss, MarkPoint, Track } from "../gen/rpc";
 import { duration, type Unit } from "../format/numbers";
-import { shown } from "../format/names";
+import { middle, shown } from "../format/names";
 import { byteScale, tickText, timeTicks } from "./axis";
 import { onPixels, runs } from "./pixels";
 import { drawStack, type Piece } from "./stack";
@@ -37,11 +37,11 @@ export interface LanesData {
   bands: Band[];
   points: MarkPoint[];
   losses: Loss[];
-  tracks: Track[][]; // one list for each tile
+  tracks: Track[][]; // one list per tile
   top: number;
   unit: Unit;
   reference: { bytes: number; text: string } | null;
-  cursor: number | null; // kept instant, µs
+  cursor: number | null; // selected instant, µs
   cursorBytes: number | null;
   hover: number | null;
   brush: [number, number] | null;
@@ -87,7 +87,7 @@ function ruler(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
     if (x < d.scale.left - 1 || x > d.scale.right || x - last < 52) continue;
     ctx.fillStyle = tokens["line-2"];
     ctx.fillRect(x, lane.y + 14, 1, 8);
-    if (Math.abs(x + 20 - flag) < 66 || x + 40 > d.scale.right) continue; // would lie under the cursor's flag
+    if (Math.abs(x + 20 - flag) < 66 || x + 40 > d.scale.right) continue; // would be under the cursor's flag
     ctx.fillStyle = tokens["text-3"];
     ctx.fillText(tickText(t, step), x + 4, lane.y + 14);
     last = x;
@@ -131,7 +131,7 @@ function live(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
   gutter(ctx, tokens, lane, "Live blocks", d.unit.name);
   const { top, step } = byteScale(d.top, d.unit.bytes, Math.max(2, Math.min(6, lane.height / 70)));
   const room = top * 1.06;
-  const head = Math.max(8, 26 - 0.06 * lane.height); // in a low lane the highest figure would lie on the name
+  const head = Math.max(8, 26 - 0.06 * lane.height); // in a low lane, the highest number would overlap the name
   const y = (bytes: number) => lane.y + head + (1 - bytes / room) * (lane.height - 1 - head);
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
@@ -165,27 +165,7 @@ function live(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
     }
   }
   for (const point of d.points) mark(ctx, tokens, lane, d, point);
-  if (d.reference && d.solo < 0) {
-    const at = Math.round(y(d.reference.bytes)) + 0.5;
-    ctx.setLineDash([4, 3]);
-    ctx.strokeStyle = tokens["text-2"];
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.moveTo(clip.x0, at);
-    ctx.lineTo(clip.x1, at);
-    ctx.stroke();
-    ctx.setLineDash([]);
-    ctx.font = "11px Inter, system-ui, sans-serif";
-    ctx.textAlign = "left";
-    ctx.textBaseline = "alphabetic";
-    const wide = ctx.measureText(d.reference.text).width;
-    ctx.fillStyle = tokens.surface;
-    ctx.globalAlpha = 0.85;
-    ctx.fillRect(clip.x0 + 4, at - 16, wide + 6, 14);
-    ctx.globalAlpha = 1;
-    ctx.fillStyle = tokens["text-2"];
-    ctx.fillText(d.reference.text, clip.x0 + 7, at - 5);
-  }
+  if (d.reference && d.solo < 0) dashed(ctx, tokens, d, Math.round(y(d.reference.bytes)) + 0.5, d.reference.text);
   if (d.cursor !== null && d.cursorBytes !== null) {
     const x = d.scale.x(d.cursor);
     if (x >= clip.x0 && x <= clip.x1) {
@@ -198,6 +178,28 @@ function live(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
       ctx.stroke();
     }
   }
+}
+
+// A level to compare with, across the whole lane.
+function dashed(ctx: CanvasRenderingContext2D, tokens: Tokens, d: LanesData, at: number, text: string): void {
+  ctx.setLineDash([4, 3]);
+  ctx.strokeStyle = tokens["text-2"];
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  ctx.moveTo(d.scale.left, at);
+  ctx.lineTo(d.scale.right, at);
+  ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.font = "11px Inter, system-ui, sans-serif";
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  const wide = ctx.measureText(text).width;
+  ctx.fillStyle = tokens.surface;
+  ctx.globalAlpha = 0.85;
+  ctx.fillRect(d.scale.left + 4, at - 16, wide + 6, 14);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = tokens["text-2"];
+  ctx.fillText(text, d.scale.left + 7, at - 5);
 }
 
 function mark(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData, point: MarkPoint): void {
@@ -213,6 +215,8 @@ function mark(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
   ctx.fillText(shown(point.name, 40), x + 5, lane.y + 14);
 }
 
+const floorOf = (lane: Lane) => lane.y + lane.height - 3;
+
 function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData): void {
   const id = lane.id;
   const parts = d.tracks.map((list) => list.find((t) => t.id === id)).filter((t) => t !== undefined);
@@ -221,7 +225,7 @@ function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
   gutter(ctx, tokens, lane, known?.name ?? title, known?.source ?? "");
   const x0 = d.scale.left;
   const x1 = d.scale.right;
-  const floor = lane.y + lane.height - 3;
+  const floor = floorOf(lane);
   if (known?.missing) {
     ctx.fillStyle = hatch(ctx, tokens["line-2"]);
     ctx.fillRect(x0, lane.y + 6, x1 - x0, lane.height - 12);
@@ -237,52 +241,8 @@ function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
   ctx.clip();
   const top = Math.max(1, known.top) * 1.1;
   const y = (v: number) => floor - (v / top) * (lane.height - 10);
-  for (const part of parts) {
-    const n = part.value.length;
-    if (known.kind === "samples") {
-      ctx.setLineDash([3, 3]);
-      ctx.strokeStyle = tokens["text-2"];
-      ctx.beginPath();
-      for (let i = 0; i < n; i++) ctx.lineTo(d.scale.x(part.t[i]!), y(part.value[i]!));
-      ctx.stroke();
-      ctx.setLineDash([]);
-      ctx.fillStyle = tokens.edge;
-      let last = -9;
-      for (let i = 0; i < n; i++) {
-        const x = d.scale.x(part.t[i]!);
-        if (x - last < 5) continue;
-        last = x;
-        ctx.beginPath();
-        ctx.arc(x, y(part.value[i]!), 2.4, 0, 7);
-        ctx.fill();
-      }
-    } else if (known.kind === "density") {
-      const middle = lane.y + lane.height / 2;
-      ctx.fillStyle = tokens.n1;
-      ctx.fillRect(x0, middle, x1 - x0, 1);
-      ctx.fillStyle = tokens.edge;
-      const half = (lane.height - 8) / 2;
-      for (let i = 0; i < n; i++) {
-        const h = Math.max(1, Math.sqrt(part.value[i]! / top) * half);
-        const h2 = Math.max(1, Math.sqrt((part.value2[i] ?? part.value[i]!) / top) * half);
-        const x = Math.round(d.scale.x(part.t[i]!));
-        if (part.value[i]! > 0) ctx.fillRect(x, middle - h, 1, h);
-        if ((part.value2[i] ?? 0) > 0) ctx.fillRect(x, middle, 1, h2);
-      }
-    } else {
-      const pixel = 1 / (ctx.getTransform().a || 1);
-      const edges = part.t.length > n ? part.t : [...part.t, d.scale.t(x1)];
-      const columns = (height: ArrayLike<number>) => onPixels([{ t0: -Infinity, t1: Infinity, t: edges, height }], (t) => d.scale.x(t), { x0, x1 }, pixel);
-      const areaOf = (values: ArrayLike<number>, fill: string) => {
-        ctx.fillStyle = fill;
-        runs(columns(values), x0, pixel, (_, i) => y(values[i]!), (x, top, width) => ctx.fillRect(x, top, width, floor - top));
-      };
-      areaOf(part.value, tokens.n3);
-      if (part.value2.length === n) areaOf(part.value2, tokens.n1);
-      ctx.fillStyle = tokens.edge;
-      runs(columns(part.value), x0, pixel, (_, i) => y(part.value[i]!), (x, top, width) => ctx.fillRect(x, top, width, 1));
-    }
-  }
+  const draw = known.kind === "samples" ? samples : known.kind === "density" ? density : area;
+  for (const part of parts) draw(ctx, tokens, lane, d, part, y, top);
   ctx.restore();
   if (known.text) {
     ctx.font = "11px Inter, system-ui, sans-serif";
@@ -297,6 +257,58 @@ function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lan
     ctx.fillText(known.text, x0 + 7, lane.y + 15);
   }
 }
+
+type DrawTrack = (ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData, part: Track, y: (value: number) => number, top: number) => void;
+
+const samples: DrawTrack = (ctx, tokens, _lane, d, part, y) => {
+  const n = part.value.length;
+  ctx.setLineDash([3, 3]);
+  ctx.strokeStyle = tokens["text-2"];
+  ctx.beginPath();
+  for (let i = 0; i < n; i++) ctx.lineTo(d.scale.x(part.t[i]!), y(part.value[i]!));
+  ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.fillStyle = tokens.edge;
+  let last = -9;
+  for (let i = 0; i < n; i++) {
+    const x = d.scale.x(part.t[i]!);
+    if (x - last < 5) continue;
+    last = x;
+    ctx.beginPath();
+    ctx.arc(x, y(part.value[i]!), 2.4, 0, 7);
+    ctx.fill();
+  }
+};
+
+const density: DrawTrack = (ctx, tokens, lane, d, part, _y, top) => {
+  const middle = lane.y + lane.height / 2;
+  ctx.fillStyle = tokens.n1;
+  ctx.fillRect(d.scale.left, middle, d.scale.right - d.scale.left, 1);
+  ctx.fillStyle = tokens.edge;
+  const half = (lane.height - 8) / 2;
+  for (let i = 0; i < part.value.length; i++) {
+    const h = Math.max(1, Math.sqrt(part.value[i]! / top) * half);
+    const h2 = Math.max(1, Math.sqrt((part.value2[i] ?? part.value[i]!) / top) * half);
+    const x = Math.round(d.scale.x(part.t[i]!));
+    if (part.value[i]! > 0) ctx.fillRect(x, middle - h, 1, h);
+    if ((part.value2[i] ?? 0) > 0) ctx.fillRect(x, middle, 1, h2);
+  }
+};
+
+const area: DrawTrack = (ctx, tokens, lane, d, part, y) => {
+  const n = part.value.length, x0 = d.scale.left, x1 = d.scale.right, floor = floorOf(lane);
+  const pixel = 1 / (ctx.getTransform().a || 1);
+  const edges = part.t.length > n ? part.t : [...part.t, d.scale.t(x1)];
+  const columns = (height: ArrayLike<number>) => onPixels([{ t0: -Infinity, t1: Infinity, t: edges, height }], (t) => d.scale.x(t), { x0, x1 }, pixel);
+  const areaOf = (values: ArrayLike<number>, fill: string) => {
+    ctx.fillStyle = fill;
+    runs(columns(values), x0, pixel, (_, i) => y(values[i]!), (x, top, width) => ctx.fillRect(x, top, width, floor - top));
+  };
+  areaOf(part.value, tokens.n3);
+  if (part.value2.length === n) areaOf(part.value2, tokens.n1);
+  ctx.fillStyle = tokens.edge;
+  runs(columns(part.value), x0, pixel, (_, i) => y(part.value[i]!), (x, top, width) => ctx.fillRect(x, top, width, 1));
+};
 
 function lossGap(ctx: CanvasRenderingContext2D, tokens: Tokens, d: LanesData, loss: Loss): void {
   const lane = d.lanes.find((l) => l.id === "live");
@@ -365,10 +377,11 @@ function plaque(ctx: CanvasRenderingContext2D, tokens: Tokens, text: string, x: 
   ctx.fillText(text, x, y + 0.5);
 }
 
+/** As much of a text as there is room for, cut in the middle. */
 export function cut(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
-  let n = Math.max(0, Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width)));
-  while (n > 0 && ctx.measureText(text.slice(0, n) + "…").width > room) n--;
-  return n > 1 ? text.slice(0, n) + "…" : "";
+  let n = Math.max(0, Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width)) + 1);
+  while (n > 2 && ctx.measureText(middle(text, n)).width > room) n--;
+  return n > 2 ? middle(text, n) : "";
 }
 

@@ -1,5 +1,6 @@
-// Columns of data to columns of pixels. Where several fall on one pixel the highest is drawn: a state that occurred, and no spike is lost.
-// Rectangles on the pixel grid cost a fraction of a path with as many corners, above all where no graphics card helps.
+// Maps columns of data to columns of pixels. If several fall on one pixel, the highest is drawn: a state that occurred, so that no
+// spike is lost. Rectangles on the pixel grid are much cheaper than a path with as many corners, especially without a graphics
+// card.
 export interface Part {
   t0: number;
   t1: number;
@@ -34,7 +35,7 @@ export function onPixels(parts: Part[], x: (t: number) => number, clip: { x0: nu
   return out;
 }
 
-/** Calls `rect` for each run of neighbours of the same height, as x, y and width. */
+/** Calls `rect` for each run of neighbors of the same height, as x, y and width. */
 export function runs(pixels: Pixels, x0: number, pixel: number, y: (part: number, index: number) => number, rect: (x: number, y: number, width: number) => void): void {
   let start = 0;
   let level = NaN;

@@ -1,4 +1,5 @@
-// The address map: equal bytes a line, a region starts a new line, area is true everywhere; holes are hatched.
+// The address map: every line has the same number of bytes, a region starts a new line, area is always proportional to bytes; holes
+// are hatched.
 import type { PoolMap } from "../gen/rpc";
 import { inUnit, type Unit } from "../format/numbers";
 import { hex, shown } from "../format/names";
@@ -43,8 +44,23 @@ export function spans(map: PoolMap, placed: Placed, offset: number, bytes: numbe
   return out;
 }
 
+/** Layers and ops by their bytes, the largest first: as many as have a shade of their own. */
+export function rankedLabels(map: PoolMap, most = 11): { label: number; bytes: number }[] {
+  const bytes = new Map<number, number>();
+  for (let i = 0; i < map.id.length; i++) bytes.set(map.label[i]!, (bytes.get(map.label[i]!) ?? 0) + map.bytes[i]!);
+  return [...bytes].sort((a, b) => b[1] - a[1]).slice(0, most).map(([label, sum]) => ({ label, bytes: sum }));
+}
+
+/** Ages on a log scale, from 0, new, to 1, the oldest: most blocks are young, and a linear scale would give all of them one shade. */
+export function ageScale(map: PoolMap): { oldest: number; share: (age: number) => number } {
+  const oldest = Math.max(1, map.t * map.age.reduce((a, b) => Math.max(a, b), 0));
+  return { oldest, share: (age) => Math.log1p(age * map.t) / Math.log1p(oldest) };
+}
+
 export function drawPoolMap(ctx: CanvasRenderingContext2D, width: number, tokens: Tokens, map: PoolMap, unit: Unit, colour: string, selected: number): void {
   const { regions } = placeRegions(map);
+  const shades = new Map(rankedLabels(map).map(({ label }, rank) => [label, tokens.rank(rank, 12)]));
+  const ages = ageScale(map);
   map.regions.forEach((region, r) => {
     const placed = regions[r]!;
     for (const span of spans(map, placed, 0, region.bytes, width)) {
@@ -62,20 +78,25 @@ export function drawPoolMap(ctx: CanvasRenderingContext2D, width: number, tokens
     if (!placed) continue;
     const parts = spans(map, placed, map.offset[i]!, map.bytes[i]!, width);
     const category = map.categories[map.category[i]!] ?? "unknown";
-    const fill = colour === "age" ? tokens.age(map.age[i]!) : colour === "layer" ? tokens.rank(map.label[i]! % 12, 12) : tokens.fill(category);
+    const fill = colour === "age" ? tokens.age(ages.share(map.age[i]!)) : colour === "layer" ? (shades.get(map.label[i]!) ?? tokens.n1) : tokens.fill(category);
+    const faded = map.faded[i] === 1;
     for (const [p, span] of parts.entries()) {
       if (span.w < 1 && Math.floor(span.x) === lastPixel && span.y === lastY) continue; // thousands of small blocks in one pixel
       lastPixel = Math.floor(span.x);
       lastY = span.y;
-      ctx.fillStyle = fill;
+      ctx.fillStyle = faded ? tokens.n2 : fill;
       ctx.fillRect(span.x, span.y, Math.max(0.75, span.w), LINE);
+      if (!faded && colour === "category" && category === "unknown") {
+        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"), 4);
+        ctx.fillRect(span.x, span.y, span.w, LINE);
+      }
       if (span.w > 3 && p === 0) {
-        ctx.fillStyle = colour === "category" ? tokens.line_of(category) : tokens.edge;
+        ctx.fillStyle = colour === "category" && !faded ? tokens.line_of(category) : tokens.edge;
         ctx.fillRect(span.x, span.y, 1.5, LINE);
       }
     }
     const first = parts[0];
-    if (first && first.w > 60) label(ctx, map, i, first, fill, unit);
+    if (first && first.w > 60) label(ctx, map, i, first, faded ? tokens.n2 : fill, unit);
     if (i === selected) {
       ctx.strokeStyle = tokens.text;
       ctx.lineWidth = 1.5;
@@ -126,7 +147,7 @@ function holes(ctx: CanvasRenderingContext2D, tokens: Tokens, map: PoolMap, regi
     ctx.fillStyle = tokens["text-2"];
     ctx.fillText(text, span.x + 10, span.y + 11.5);
   };
-  // Blocks come in the order of regions and addresses: what lies between two of them is a hole.
+  // Blocks are ordered by region and address: the range between two of them is a hole.
   const free = map.regions.map(() => 0);
   for (let i = 0; i < map.id.length; i++) {
     const r = map.region[i]!;

@@ -1,4 +1,4 @@
-// Time to pixels. With the step axis every step has the same width: time is warped piecewise, `u` is warped time.
+// Maps time to pixels. On the step axis, every step has the same width: time is warped piecewise, and `u` is warped time.
 export interface Warp {
   u(t: number): number;
   t(u: number): number;
@@ -6,7 +6,7 @@ export interface Warp {
 
 export const LINEAR: Warp = { u: (t) => t, t: (u) => u };
 
-const START_SLOTS = 1.5; // start and step 1 are wider: tracing happens there
+const START_SLOTS = 1.5; // start and step 1 are wider, because tracing happens there
 
 export function stepWarp(starts: ArrayLike<number>, end: number): Warp {
   const knots = [0];

@@ -32,7 +32,7 @@ export function drawStack(ctx: CanvasRenderingContext2D, tokens: Tokens, pieces:
   ctx.rect(o.clip.x0, 0, o.clip.x1 - o.clip.x0, 1e5);
   ctx.clip();
   const groups = sample.groups.length;
-  // Painter's order: the whole silhouette in the colour of the top group, then what lies below it, and so on down.
+  // Painter's order: the whole silhouette in the color of the top group, then what is below it, and so on.
   const tops = pieces.map((p) => cumulative(p.data, o.solo));
   const narrow = pieces.some((p) => Math.abs(o.x(p.t1) - o.x(p.t0)) / Math.max(1, p.data.t.length - 1) < 1.5);
   const pixel = 1 / (ctx.getTransform().a || 1);
@@ -63,7 +63,7 @@ function drawRects(ctx: CanvasRenderingContext2D, tokens: Tokens, pixels: Pixels
     ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
     fill();
   }
-  // A full line would hide areas that are as narrow as itself.
+  // A solid line would hide areas that are as narrow as the line.
   ctx.globalAlpha = 0.6;
   ctx.fillStyle = style.edge;
   runs(pixels, o.clip.x0, pixel, y, (x, top, width) => ctx.fillRect(x, top, width, pixel));
@@ -77,7 +77,7 @@ function drawArea(ctx: CanvasRenderingContext2D, tokens: Tokens, piece: Piece, t
   const line = new Path2D();
   let open = false;
   let right = 0;
-  let level = NaN; // height of the run of columns that is being drawn: equal neighbours are one step
+  let level = NaN; // height of the run of columns being drawn: equal neighbors are one step
   for (let i = 0; i < top.length; i++) {
     const a = Math.max(piece.t0, piece.data.t[i]!);
     const b = Math.min(piece.t1, piece.data.t[i + 1]!);

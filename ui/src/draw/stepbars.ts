@@ -1,7 +1,7 @@
 import type { Steps } from "../gen/rpc";
 import { inUnit, type Unit } from "../format/numbers";
 import { byteScale } from "./axis";
-import type { Tokens } from "./tokens";
+import { hatch, type Tokens } from "./tokens";
 
 const LEFT = 36;
 const BOTTOM = 34;
@@ -29,7 +29,7 @@ export function drawStepBars(ctx: CanvasRenderingContext2D, width: number, heigh
   }
   const slot = (width - LEFT) / n;
   const gap = slot > 4 ? 1 : 0;
-  // Where steps are narrower than a pixel, a pixel shows the highest of its steps.
+  // If steps are narrower than a pixel, a pixel shows the highest of its steps.
   const columns = Math.min(n, Math.max(1, Math.floor(width - LEFT)));
   for (let column = 0; column < columns; column++) {
     const from = Math.floor((column * n) / columns);
@@ -44,6 +44,10 @@ export function drawStepBars(ctx: CanvasRenderingContext2D, width: number, heigh
       if (bytes <= 0) continue;
       ctx.fillStyle = tokens.fill(steps.categories[c]!);
       ctx.fillRect(x, y(base + bytes), w, Math.max(0.5, y(base) - y(base + bytes)));
+      if (steps.categories[c] === "unknown") {
+        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"), 4);
+        ctx.fillRect(x, y(base + bytes), w, y(base) - y(base + bytes));
+      }
       base += bytes;
     }
   }
@@ -66,7 +70,7 @@ function labels(ctx: CanvasRenderingContext2D, tokens: Tokens, steps: Steps, uni
     if (wide > 50) ctx.fillText(epoch.name, LEFT + ((first + last) / 2) * slot, height - 6);
   }
   if (steps.steady_first === null || steps.steady_last === null) return;
-  // The two figures that matter: the warm-up and the steady state.
+  // The two numbers that matter: the warm-up and the steady state.
   const first = steps.number.findIndex((value) => value === steps.steady_first);
   const last = steps.number.findIndex((value) => value === steps.steady_last);
   if (first < 0 || last < 0) return;

@@ -22,7 +22,7 @@ describe("contrast", () => {
   it("is enough for names on every category, at every depth of the peak, in light and dark", () => {
     for (const [name, tokens] of Object.entries(themes())) {
       const categories = Object.keys(tokens).filter((key) => key.startsWith("c-"));
-      expect(categories).toHaveLength(9);
+      expect(categories).toHaveLength(12);
       for (const category of categories) {
         for (const depth of [0, 1, 2, 3]) {
           const ground = over(tokens[category]!, tokens.surface!, strength(depth, name === "dark"));

@@ -1,9 +1,10 @@
-// Colours for canvases, read from the page's custom properties so that both follow one theme.
+// Colors for canvases, read from the page's custom properties so that both follow one theme.
 const SLOTS: Record<string, string> = {
   parameters: "parameters", parameter: "parameters", "optimizer state": "optimizer", optimizer_state: "optimizer",
-  constants: "constants", constant: "constants", buffers: "constants", buffer: "constants", inputs: "inputs", input: "inputs",
+  constants: "constants", constant: "constants", buffers: "buffers", buffer: "buffers", inputs: "inputs", input: "inputs",
   activations: "activations", activation: "activations", gradients: "gradients", gradient: "gradients",
-  temporaries: "temporaries", temporary: "temporaries", workspace: "temporaries", workspaces: "temporaries",
+  "activation gradients": "activation-gradients", activation_gradient: "activation-gradients",
+  temporaries: "temporaries", temporary: "temporaries", workspace: "workspace", workspaces: "workspace",
   "XLA temporaries": "xla", xla_temporary: "xla", unknown: "unknown",
 };
 export const slotOf = (category: string): string => SLOTS[category] ?? "unknown";
@@ -21,9 +22,19 @@ export interface Tokens extends Record<ColourName, string> {
   age(share: number): string;
 }
 
+/** Colors of the system, which forced colors use, by their numbers: contrasts are computed from them. */
+function resolved(colour: string): string {
+  if (!/^[A-Z]/.test(colour)) return colour;
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = colour;
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
 export function readTokens(): Tokens {
   const style = getComputedStyle(document.documentElement);
-  const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const get = (name: string) => resolved(style.getPropertyValue(`--${name}`).trim());
   const dark = document.documentElement.dataset.theme === "dark";
   const base = Object.fromEntries(NAMES.map((name) => [name, get(name)])) as Record<ColourName, string>;
   const cache = new Map<string, string>();

@@ -1,7 +1,7 @@
-// Three pictures of one tree: Stack (opened to the right, height is bytes), Tree map (area is bytes), Flame (width is bytes).
+// Three drawings of one tree: Stack (opens to the right, height is bytes), Tree map (area is bytes), Flame (width is bytes).
 import type { TreeNode } from "../gen/rpc";
 
-export interface Cell {
+export interface TreeRect {
   node: number;
   x: number;
   y: number;
@@ -15,9 +15,42 @@ export function childrenOf(nodes: TreeNode[]): number[][] {
   return out;
 }
 
+/** Where names lead, from the root; -1 where they lead nowhere. */
+export function nodeAt(nodes: TreeNode[], path: string[]): number {
+  let at = -1;
+  for (const name of path) {
+    const next = nodes.findIndex((node) => node.parent === at && node.name === name && !node.rest);
+    if (next < 0) return -1;
+    at = next;
+  }
+  return at;
+}
+
+export function pathOf(nodes: TreeNode[], node: number): string[] {
+  const names: string[] = [];
+  for (let at = node; at >= 0; at = nodes[at]!.parent) names.unshift(nodes[at]!.name);
+  return names;
+}
+
+/** A node and all below it; `from` gives each its number in the whole tree. */
+export function subtree(nodes: TreeNode[], root: number): { nodes: TreeNode[]; from: number[] } {
+  if (root < 0) return { nodes, from: nodes.map((_, i) => i) };
+  const place = new Map<number, number>([[root, 0]]);
+  const from = [root];
+  const out: TreeNode[] = [{ ...nodes[root]!, parent: -1, depth: 0 }];
+  nodes.forEach((node, i) => {
+    const parent = place.get(node.parent);
+    if (parent === undefined) return;
+    place.set(i, out.length);
+    from.push(i);
+    out.push({ ...node, parent, depth: node.depth - nodes[root]!.depth });
+  });
+  return { nodes: out, from };
+}
+
 /** Columns of given width; a node's height is its bytes; the first root lies on top. */
-export function stackCells(nodes: TreeNode[], total: number, columns: { x: number; w: number }[], height: number): Cell[] {
-  const cells: Cell[] = [];
+export function stackRects(nodes: TreeNode[], total: number, columns: { x: number; w: number }[], height: number): TreeRect[] {
+  const cells: TreeRect[] = [];
   const children = childrenOf(nodes);
   const place = (list: number[], top: number) => {
     let y = top;
@@ -34,8 +67,8 @@ export function stackCells(nodes: TreeNode[], total: number, columns: { x: numbe
   return cells;
 }
 
-export function flameCells(nodes: TreeNode[], total: number, width: number, row: number): Cell[] {
-  const cells: Cell[] = [];
+export function flameRects(nodes: TreeNode[], total: number, width: number, row: number): TreeRect[] {
+  const cells: TreeRect[] = [];
   const children = childrenOf(nodes);
   const place = (list: number[], left: number) => {
     let x = left;
@@ -52,8 +85,8 @@ export function flameCells(nodes: TreeNode[], total: number, width: number, row:
 }
 
 /** Squarified tree map: rectangles as square as they get, each inside its parent below its parent's name. */
-export function treemapCells(nodes: TreeNode[], width: number, height: number, head = 17): Cell[] {
-  const cells: Cell[] = [];
+export function treemapRects(nodes: TreeNode[], width: number, height: number, head = 17): TreeRect[] {
+  const cells: TreeRect[] = [];
   const children = childrenOf(nodes);
   const place = (list: number[], x: number, y: number, w: number, h: number) => {
     for (const cell of squarify(list.map((i) => ({ node: i, bytes: nodes[i]!.bytes })), x, y, w, h)) {
@@ -66,8 +99,8 @@ export function treemapCells(nodes: TreeNode[], width: number, height: number, h
   return cells;
 }
 
-function squarify(items: { node: number; bytes: number }[], x: number, y: number, w: number, h: number): Cell[] {
-  const out: Cell[] = [];
+function squarify(items: { node: number; bytes: number }[], x: number, y: number, w: number, h: number): TreeRect[] {
+  const out: TreeRect[] = [];
   let rest = items.filter((i) => i.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   let sum = rest.reduce((s, i) => s + i.bytes, 0);
   while (rest.length && w > 0.5 && h > 0.5) {

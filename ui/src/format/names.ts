@@ -1,4 +1,4 @@
-// Names come from foreign programs: they may hold anything.
+// Names come from recorded programs and may contain anything.
 const LONGEST = 160;
 
 /** Control and direction characters as escapes; the rest as it is. Cut where a name would break a table. */
@@ -7,6 +7,13 @@ export function shown(name: string, longest = LONGEST): string {
     `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
   return safe.length > longest ? `${safe.slice(0, longest - 1)}…` : safe;
+}
+
+/** Cut in the middle: long names of layers and ops differ at both ends. */
+export function middle(name: string, longest: number): string {
+  if (name.length <= longest) return name;
+  const tail = Math.floor((longest - 1) / 2);
+  return `${name.slice(0, longest - 1 - tail)}…${name.slice(-tail)}`;
 }
 
 export function orUnknown(name: string): string {
@@ -18,7 +25,7 @@ export function codeParts(text: string): string[] {
   return text.split("`");
 }
 
-/** The part of an op's path that tells ops apart: its last name, with the one before where that is only "mul_1" or "zeros". */
+/** The part of an op's path that distinguishes ops: its last name, with the one before where that is only "mul_1" or "zeros". */
 export function shortOp(op: string): string {
   const parts = op.split("/");
   const last = parts.at(-1) ?? op;

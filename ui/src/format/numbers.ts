@@ -1,4 +1,4 @@
-// How figures are written: one decimal, thousands comma, real minus, one unit for a table or chart.
+// How numbers are written: one decimal, comma for thousands, true minus sign, one unit per table or chart.
 export const MINUS = "\u2212";
 export const UNKNOWN = "\u2013";
 
@@ -13,11 +13,16 @@ const UNITS: Unit[] = [
 ];
 const GIB: Unit = { name: "GiB", bytes: 1024 ** 3 };
 
-/** The unit of a table or chart, chosen by its largest figure: MiB up to 999,999. */
+/** By its name; MiB for any other. */
+export function unitNamed(name: string): Unit {
+  return [...UNITS, GIB].find((unit) => unit.name === name) ?? UNITS[2]!;
+}
+
+/** The unit of a table or chart, chosen by its largest figure: MiB from 1 to 999,999, as in src/support/units.cpp. */
 export function unitFor(largest: number): Unit {
   const size = Math.abs(largest);
   if (size >= 1_000_000 * 1024 ** 2) return GIB;
-  return size >= 0.1 * 1024 ** 2 ? UNITS[2]! : size >= 1024 ? UNITS[1]! : UNITS[0]!;
+  return size >= 1024 ** 2 ? UNITS[2]! : size >= 1024 ? UNITS[1]! : UNITS[0]!;
 }
 
 const grouped = (value: number, decimals: number) =>
@@ -55,16 +60,21 @@ export function exact(bytes: number | null | undefined): string {
 }
 
 export function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
+  return `${(Math.floor(share * 1000 + 0.5) / 10).toFixed(1)} %`;
 }
 
 export function duration(us: number | null | undefined): string {
   if (us === null || us === undefined || Number.isNaN(us)) return UNKNOWN;
   if (us < 1) return "new";
   if (us < 1000) return `${us.toFixed(0)} µs`;
-  if (us < 1e6) return `${(us / 1e3).toFixed(1)} ms`;
-  if (us < 600e6) return `${(us / 1e6).toFixed(1)} s`;
-  return us < 3 * 3600e6 ? `${(us / 60e6).toFixed(1)} min` : `${(us / 3600e6).toFixed(1)} h`;
+  if (us < 1e6) return `${inTenths(us, 1e3)} ms`;
+  if (us < 600e6) return `${inTenths(us, 1e6)} s`;
+  return us < 3 * 3600e6 ? `${inTenths(us, 60e6)} min` : `${inTenths(us, 3600e6)} h`;
+}
+
+/** One decimal, a half rounded up: in whole numbers, because 6.35 is a little less in binary. As in src/support/units.cpp. */
+function inTenths(value: number, unit: number): string {
+  return grouped((Math.floor(value / unit) * 10 + Math.floor(((value % unit) * 10 + unit / 2) / unit)) / 10, 1);
 }
 
 export function instant(us: number): string {

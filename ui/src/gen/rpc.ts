@@ -2,10 +2,96 @@
 
 export const PROTOCOL = 1;
 
-export interface Damage {
+export interface Absence {
   title: string;
   message: string;
   remedy: string;
+}
+
+export interface KeyFigure {
+  label: string;
+  bytes: number | null;
+  unit: string;
+  note: string;
+  at_least: boolean;
+  view: string;
+  at: string;
+}
+
+export interface LayerRow {
+  name: string;
+  parameters: number;
+  gradients: number;
+  activation_gradients: number;
+  optimizer_state: number;
+  activations: number;
+  temporaries: number;
+  inputs: number;
+  other: number;
+  total: number;
+  own_peak: number;
+  own_peak_at: number;
+  line: string;
+}
+
+export interface LeakRow {
+  category: string;
+  layer: string;
+  op: string;
+  line: string;
+  shape: string;
+  block_bytes: number;
+  bytes_per_step: number;
+  low: number;
+  high: number;
+  since_step: number;
+  blocks: number;
+  so_far: number;
+  replaced: boolean;
+  examples: number[];
+}
+
+export interface NotableInstant {
+  label: string;
+  at: string;
+}
+
+export interface Hole {
+  pool: number;
+  region: number;
+  address: number;
+  bytes: number;
+  before: number | null;
+  after: number | null;
+}
+
+export interface PoolRequest {
+  bytes: number;
+  time_us: number;
+  kind: string;
+  note: string;
+  room: number | null;
+  holes: Hole[];
+}
+
+export interface OomCause {
+  cause: string;
+  holds: boolean;
+  would_fit: string;
+  bytes: number;
+  evidence: string;
+}
+
+export interface SourceLine {
+  line: number;
+  bytes: number;
+  blocks: number;
+  category: string;
+}
+
+export interface Completion {
+  text: string;
+  bytes: number;
 }
 
 export interface TraceInfo {
@@ -31,7 +117,7 @@ export interface TraceInfo {
   growth: number | null;
   verdict: string;
   error: string;
-  damage: Damage | null;
+  damage: Absence | null;
   notes: string[];
 }
 
@@ -48,15 +134,6 @@ export interface Link {
   to: string;
 }
 
-export interface Figure {
-  label: string;
-  bytes: number | null;
-  text: string;
-  note: string;
-  at_least: boolean;
-  to: string;
-}
-
 export interface LedgerPart {
   name: string;
   bytes: number;
@@ -69,12 +146,14 @@ export interface LedgerLine {
   bytes: number | null;
   parts: LedgerPart[];
   residual: number | null;
+  unexplained: boolean;
   missing: string;
 }
 
 export interface Ledger {
   at: string;
   t: number;
+  unit: string;
   lines: LedgerLine[];
   host: LedgerPart[];
 }
@@ -97,7 +176,7 @@ export interface NavResult {
 export interface Overview {
   trace: TraceInfo;
   sentence: string;
-  figures: Figure[];
+  figures: KeyFigure[];
   ledgers: Ledger[];
   findings: Finding[];
   checked: string[];
@@ -118,7 +197,7 @@ export interface Steps {
   sentence: string;
   note: string;
   source: string;
-  empty: Damage | null;
+  empty: Absence | null;
   categories: string[];
   number: Float64Array;
   t0: Float64Array;
@@ -225,13 +304,11 @@ export interface BlockRow {
   id: number;
   category: string;
   layer: string;
-  scope: string;
   op: string;
   region: string;
   shape: string;
   dtype: string;
   line: string;
-  code: string;
   known: string;
   blocks: number;
   age_us: number | null;
@@ -285,6 +362,7 @@ export interface Range {
 
 export interface Place {
   moment: number | null;
+  link: string;
   t: number;
   t0: number;
   t1: number;
@@ -294,7 +372,6 @@ export interface TreeNode {
   parent: number;
   depth: number;
   name: string;
-  code: string;
   category: string;
   bytes: number;
   blocks: number;
@@ -316,50 +393,20 @@ export interface Peak {
   more_bytes: number;
 }
 
-export interface LayerRow {
-  name: string;
-  scope: string;
-  line: string;
-  parameters: number;
-  optimizer: number;
-  activations: number;
-  gradients: number;
-  temporaries: number;
-  inputs: number;
-  other: number;
-  at_peak: number;
-  max: number;
-  max_at: string;
-}
-
 export interface Layers {
   sentence: string;
   note: string;
-  empty: Damage | null;
+  empty: Absence | null;
   t: number;
   rows: LayerRow[];
-}
-
-export interface Grower {
-  category: string;
-  layer: string;
-  op: string;
-  line: string;
-  code: string;
-  since_step: number;
-  blocks: number;
-  per_step: number;
-  low: number;
-  high: number;
-  total: number;
-  remedy: string;
+  own_peaks: string[];
 }
 
 export interface Leaks {
   verdict: string;
   sentence: string;
   note: string;
-  growers: Grower[];
+  growers: LeakRow[];
   number: Float64Array;
   left: Float64Array;
   examples: BlockRow[];
@@ -375,35 +422,18 @@ export interface Region {
   signal: boolean;
 }
 
-export interface Hole {
-  region: number;
-  bytes: number;
-  count: number;
-}
-
-export interface Request {
-  bytes: number;
-  t: number;
-  note: string;
-  holes: Hole[];
-}
-
-export interface Setting {
-  name: string;
-  peak: number | null;
-  pool: number | null;
-}
-
 export interface PoolMap {
   sentence: string;
   note: string;
   summary: string;
   moment: number;
   t: number;
+  link: string;
+  matters: NotableInstant[];
   step_label: string;
   pool: string;
   pools: string[];
-  missing: Damage | null;
+  missing: Absence | null;
   line_bytes: number;
   regions: Region[];
   labels: string[];
@@ -416,9 +446,8 @@ export interface PoolMap {
   label: Float64Array;
   category: Float64Array;
   age: Float64Array;
-  request: Request | null;
-  settings: Setting[];
-  remedy: string;
+  faded: Float64Array;
+  request: PoolRequest | null;
   history_t: Float64Array;
   history_pool: Float64Array;
   history_live: Float64Array;
@@ -428,9 +457,7 @@ export interface Block {
   id: number;
   op: string;
   layer: string;
-  scope: string;
   line: string;
-  code: string;
   category: string;
   known: string;
   shape: string;
@@ -443,12 +470,22 @@ export interface Block {
   born_step: number | null;
   address: number;
   pool: string;
-  before: string;
-  after: string;
   stack: string[];
 }
 
+export interface Remedy {
+  bytes: number | null;
+  text: string;
+  enough: boolean;
+  link: Link | null;
+}
+
 export interface Oom {
+  at: string;
+  sentence: string;
+  short_by: number;
+  causes: OomCause[];
+  remedies: Remedy[];
   t: number;
   step: number | null;
   phase: string;
@@ -465,16 +502,13 @@ export interface Oom {
   layer: string;
   line: string;
   verdict: string;
-  cause: string;
-  remedy: string;
-  fits: string;
-  holes: Hole[];
   rows: BlockRow[];
+  more_rows: number;
+  more_bytes: number;
 }
 
 export interface Ooms {
   sentence: string;
-  note: string;
   ooms: Oom[];
   optional: number;
 }
@@ -486,7 +520,6 @@ export interface DiffFigure {
   a: number | null;
   b: number | null;
   change: number | null;
-  text: string;
 }
 
 export interface DiffPart {
@@ -526,23 +559,21 @@ export interface Diff {
   total: DiffRow;
 }
 
-export interface SourceFile {
+export interface FileInList {
   path: string;
   bytes: number;
-  lines: number;
 }
 
-export interface SourceLine {
+export interface TextLine {
   line: number;
-  bytes: number;
-  blocks: number;
-  category: string;
+  text: string;
 }
 
 export interface SourceText {
   path: string;
   status: string;
-  text: string[];
+  remedy: string;
+  text: TextLine[];
   lines: SourceLine[];
 }
 
@@ -550,26 +581,19 @@ export interface Source {
   sentence: string;
   note: string;
   t: number;
-  files: SourceFile[];
+  files: FileInList[];
   file: SourceText | null;
 }
 
-export interface Suggestion {
-  text: string;
-  kind: string;
-  bytes: number | null;
-}
-
 export interface Suggestions {
-  items: Suggestion[];
+  items: Completion[];
   error: string;
-  error_at: number | null;
 }
 
 export interface Requests {
   hello: { params: Record<string, never>; answer: Hello };
   overview: { params: { trace: number }; answer: Overview };
-  steps: { params: { trace: number }; answer: Steps };
+  steps: { params: { trace: number; filter: string }; answer: Steps };
   stack: { params: { trace: number; by: string; filter: string; level: number; tile: number }; answer: Stack };
   tracks: { params: { trace: number; level: number; tile: number }; answer: Tracks };
   marks: { params: { trace: number; level: number; tile: number }; answer: Marks };
@@ -578,11 +602,11 @@ export interface Requests {
   place: { params: { trace: number; moment: number; go: string }; answer: Place };
   peak: { params: { trace: number; at: string; open: string; filter: string }; answer: Peak };
   layers: { params: { trace: number; at: string; filter: string }; answer: Layers };
-  leaks: { params: { trace: number }; answer: Leaks };
-  map: { params: { trace: number; at: string; pool: string }; answer: PoolMap };
+  leaks: { params: { trace: number; filter: string }; answer: Leaks };
+  map: { params: { trace: number; at: string; pool: string; filter: string }; answer: PoolMap };
   block: { params: { trace: number; id: number }; answer: Block };
-  ooms: { params: { trace: number }; answer: Ooms };
-  diff: { params: { a: number; b: number; at: string; by: string }; answer: Diff };
-  source: { params: { trace: number; at: string; file: string }; answer: Source };
+  ooms: { params: { trace: number; filter: string }; answer: Ooms };
+  diff: { params: { a: number; b: number; at: string; by: string; filter: string }; answer: Diff };
+  source: { params: { trace: number; at: string; file: string; filter: string }; answer: Source };
   suggest: { params: { trace: number; text: string }; answer: Suggestions };
 }

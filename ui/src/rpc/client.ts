@@ -1,4 +1,4 @@
-// Asks for answers, wherever they come from, and keeps the newest of them.
+// Requests answers from any source, and caches the newest ones.
 import type { Requests } from "../gen/rpc";
 
 export type Name = keyof Requests;
@@ -45,6 +45,11 @@ export class Client {
     this.cache.set(key, answer);
     if (this.cache.size > CACHE_ENTRIES) this.cache.delete(this.cache.keys().next().value as string);
     return answer as Promise<AnswerOf<N>>;
+  }
+
+  /** An answer that is known under another key too. */
+  put<N extends Name>(name: N, params: ParamsOf<N>, answer: AnswerOf<N>): void {
+    this.cache.set(requestKey(name, params), Promise.resolve(answer));
   }
 
   /** How many answers are on their way, for whoever waits for a finished page: tests, printing. */

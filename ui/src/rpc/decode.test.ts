@@ -36,7 +36,7 @@ describe("answers", () => {
   });
   it("refuses what is no answer", () => {
     expect(() => decodeAnswer(new TextEncoder().encode("<html>not this</html>"))).toThrow(/format/);
-    expect(() => decodeAnswer(answer("{}", []).subarray(0, 9))).toThrow(/early/);
+    expect(() => decodeAnswer(answer("{}", []).subarray(0, 9))).toThrow(/truncated/);
   });
 });
 

@@ -4,9 +4,9 @@ const MAGIC = 0x31415356;
 
 export function decodeAnswer(data: Uint8Array): unknown {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  if (data.byteLength < 8 || view.getUint32(0, true) !== MAGIC) throw new Error("the answer is not in vramscope's format; reload the page");
+  if (data.byteLength < 8 || view.getUint32(0, true) !== MAGIC) throw new Error("the response is not in vramscope's format; reload the page");
   const length = view.getUint32(4, true);
-  if (8 + length > data.byteLength) throw new Error("the answer ends early; reload the page");
+  if (8 + length > data.byteLength) throw new Error("the response is truncated; reload the page");
   const text = new TextDecoder().decode(data.subarray(8, 8 + length));
   const blob = data.subarray(8 + length);
   return JSON.parse(text, (_key, value: unknown) => {
@@ -30,7 +30,7 @@ function column(blob: Uint8Array, offset: number, count: number, coding: string)
     let byte: number;
     do {
       byte = blob[at++] ?? 0;
-      low += (byte & 127) * scale; // multiplication, since shifts end at 32 bits
+      low += (byte & 127) * scale; // multiplication, because shifts are limited to 32 bits
       scale *= 128;
     } while (byte & 128);
     value += low % 2 ? -(low + 1) / 2 : low / 2;

@@ -1,6 +1,9 @@
-// Answers that the report writer put into the page: base64 of gzip of (u32 key length, key, u32 answer length, answer)*.
+// Answers that the report writer embedded in the page: base64 of gzip of (u32 key length, key, u32 answer length, answer)*. An answer
+// "=KEY" is that of the other key.
 import { NotInReport, type Transport } from "./client";
 import { decodeAnswer } from "./decode";
+
+const SAME = "=".charCodeAt(0);
 
 export class EmbeddedTransport implements Transport {
   readonly kind = "report" as const;
@@ -13,8 +16,9 @@ export class EmbeddedTransport implements Transport {
   }
 
   async ask(key: string): Promise<unknown> {
-    const answer = this.answers.get(key);
-    if (!answer) throw new NotInReport("This detail is not in the report. Open the trace with `vramscope serve`.");
+    let answer = this.answers.get(key);
+    if (answer?.[0] === SAME) answer = this.answers.get(new TextDecoder().decode(answer.subarray(1)));
+    if (!answer) throw new NotInReport("The report does not contain this detail. Open the trace with `vramscope serve`.");
     return decodeAnswer(answer);
   }
 }

@@ -3,7 +3,7 @@ import { formatAddress, HOME, parseAddress } from "./address";
 
 describe("the address", () => {
   it("comes back as it was written", () => {
-    const place = { ...HOME, view: "timeline" as const, trace: 3, at: "step:20+6.318ms", range: [6237800, 6257200] as [number, number], by: "layer", filter: "layer:conv2d_1 and size>1MiB", selected: "9821", table: true };
+    const place = { ...HOME, view: "timeline" as const, trace: 3, at: "step:20+6.318ms", range: [6237800, 6257200] as [number, number], by: "layer", filter: "layer:conv2d_1 and size>1MiB", selected: "9821", solo: "activations", into: "activations›dense_1", table: true };
     expect(parseAddress(formatAddress(place))).toEqual(place);
   });
   it("writes only what differs", () => {

@@ -1,17 +1,24 @@
-// What is shown, as text after `#`: a link or a reloaded report opens the same place. Unknown parts are kept out, never an error.
-export const VIEWS = ["start", "overview", "timeline", "peak", "steps", "layers", "leaks", "map", "oom", "source", "diff"] as const;
-export type View = (typeof VIEWS)[number];
+// The state of the page as text after `#`: a link or a reloaded report opens the same place. Unknown parts are ignored, never an
+// error.
+import { FIRST_OPEN, VIEW_TABLE, type View } from "../gen/views";
+export type { View };
+
+export function viewNamed(name: View) {
+  return VIEW_TABLE.find((view) => view.name === name)!;
+}
 
 export interface Place {
   view: View;
   trace: number;
-  at: string; // an instant in the engine's words: steady, peak, end, step:20+6.318ms, 6.244485s, moment:123
+  at: string; // an instant as the engine understands it: steady, peak, end, oom:1, step:20+6.318ms, 6.244485s
   range: [number, number] | null; // what the timeline shows, microseconds
   brush: [number, number] | null;
   by: string;
   filter: string;
-  selected: string;
+  selected: string; // a block by its id, or a group such as layer:conv2d_1
+  solo: string; // the only group that the timeline shows
   open: string; // levels of Peak
+  into: string; // names from the root to the part that Peak's tree map or flame graph shows
   mode: string; // which chart of a view
   pool: string;
   other: number; // second run of a diff
@@ -20,11 +27,11 @@ export interface Place {
 }
 
 export const HOME: Place = {
-  view: "overview", trace: 0, at: "steady", range: null, brush: null, by: "category", filter: "", selected: "",
-  open: "category,layer,op,line", mode: "", pool: "", other: -1, file: "", table: false,
+  view: "overview", trace: 0, at: "steady", range: null, brush: null, by: "category", filter: "", selected: "", solo: "",
+  open: FIRST_OPEN, into: "", mode: "", pool: "", other: -1, file: "", table: false,
 };
 
-const TEXT = { at: "at", by: "by", filter: "f", selected: "sel", open: "open", mode: "mode", pool: "pool", file: "file" } as const;
+const TEXT = { at: "at", by: "by", filter: "f", selected: "sel", solo: "only", open: "open", into: "in", mode: "mode", pool: "pool", file: "file" } as const;
 
 export function parseAddress(hash: string): Place {
   const text = hash.replace(/^#\/?/, "");
@@ -32,12 +39,12 @@ export function parseAddress(hash: string): Place {
   const name = cut < 0 ? text : text.slice(0, cut);
   const params = new URLSearchParams(cut < 0 ? "" : text.slice(cut + 1));
   const place: Place = { ...HOME };
-  if ((VIEWS as readonly string[]).includes(name)) place.view = name as View;
+  if (VIEW_TABLE.some((view) => view.name === name)) place.view = name as View;
   for (const key of Object.keys(TEXT) as (keyof typeof TEXT)[]) {
     const value = params.get(TEXT[key]);
     if (value !== null) place[key] = value.slice(0, 2000);
   }
-  const seconds = params.get("t"); // a bare time in seconds is what a person types
+  const seconds = params.get("t"); // users type a bare time in seconds
   if (seconds !== null && !params.has("at")) place.at = /^\d+(\.\d+)?$/.test(seconds) ? `${seconds}s` : seconds;
   place.trace = whole(params.get("trace"), 0);
   place.other = whole(params.get("with"), -1);

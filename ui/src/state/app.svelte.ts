@@ -1,5 +1,7 @@
-// The one state of the page: where we are, what the server is, which theme. Views read it and write it; the address follows.
+// The single state of the page: place, server, theme. Views read and write it; the address follows.
+import { shown } from "../format/names";
 import type { Hello, Overview } from "../gen/rpc";
+import { VIEW_TABLE } from "../gen/views";
 import type { Client } from "../rpc/client";
 import { formatAddress, HOME, parseAddress, type Place } from "./address";
 
@@ -56,6 +58,13 @@ class App {
 
   readAddress(): void {
     this.place = parseAddress(location.hash);
+  }
+
+  /** For the tab and the history: which view of which run. */
+  get title(): string {
+    const view = VIEW_TABLE.find((each) => each.name === this.place.view)!.title;
+    const run = this.place.view === "start" || !this.info ? "" : this.info.name;
+    return [view, shown(run, 60), "vramscope"].filter(Boolean).join(" · ");
   }
 
   setTheme(theme: Theme): void {

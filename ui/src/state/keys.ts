@@ -1,8 +1,9 @@
-// Keys that work everywhere. A view adds its own by `viewKeys`.
+// Keys that work everywhere. A view adds its own through `viewKeys`.
 import { app } from "./app.svelte";
+import { VIEW_TABLE } from "../gen/views";
 import type { View } from "./address";
 
-const GO: Record<string, View> = { o: "overview", t: "timeline", p: "peak", s: "steps", l: "layers", k: "leaks", m: "map", x: "oom", u: "source", d: "diff" };
+const GO = new Map<string, View>(VIEW_TABLE.filter((view) => view.key).map((view) => [view.key, view.name]));
 type Handler = (event: KeyboardEvent) => boolean;
 let ofView: Handler | null = null;
 let waiting = 0;
@@ -19,7 +20,7 @@ export function onKey(event: KeyboardEvent): void {
   if (waiting) {
     clearTimeout(waiting);
     waiting = 0;
-    const view = GO[event.key];
+    const view = GO.get(event.key);
     if (view) { app.go({ view, mode: "", table: false }); event.preventDefault(); }
     return;
   }
@@ -34,11 +35,11 @@ function common(key: string): boolean {
     case "?": app.help = true; return true;
     case "t": app.go({ table: !app.place.table }, false); return true;
     case "y":
-      navigator.clipboard?.writeText(location.href).then(() => say("Link copied."), () => say("The browser refused to copy."));
+      navigator.clipboard?.writeText(location.href).then(() => say("Link copied."), () => say("The browser did not allow copying."));
       return true;
     case "Escape":
       if (app.place.selected || app.place.brush) app.go({ selected: "", brush: null }, false);
-      else if (app.place.filter) app.go({ filter: "" }, false);
+      else if (app.place.filter) app.go({ filter: "" });
       return true;
     default: return false;
   }

@@ -1,6 +1,9 @@
-// A live run: the server says when there is something new, at most ten times a second; the page asks again for what it shows.
+// A live run: the server reports new data at most ten times per second, and the page requests again what it shows.
+import { FIRST_ASKS } from "../gen/views";
 import type { Name, ParamsOf } from "../rpc/client";
-import { LOWEST_LEVEL, wholeLevel } from "../rpc/levels";
+import { listen } from "../rpc/news";
+import { LOWEST_LEVEL } from "../gen/views";
+import { wholeLevel } from "../rpc/levels";
 import { HOME } from "./address";
 import { app } from "./app.svelte";
 
@@ -11,19 +14,18 @@ interface Tick {
 export function follow(): () => void {
   if (!app.hello?.live) return () => {};
   app.live = true;
-  const source = new EventSource("events");
-  source.onmessage = (message) => {
-    const tick = JSON.parse(String(message.data)) as Tick;
-    if (document.hidden && tick.state === "live") return; // nobody looks: nothing to fetch
+  const end = listen((message) => {
+    const tick = JSON.parse(message) as Tick;
+    if (document.hidden && tick.state === "live") return; // the page is hidden: nothing to fetch
     void refresh(tick);
-    if (tick.state === "complete") source.close();
-  };
-  return () => source.close();
+    if (tick.state === "complete") end();
+  });
+  return end;
 }
 
 let busy = false;
 async function refresh(tick: Tick): Promise<void> {
-  if (busy && tick.state === "live") return; // a slow page drops updates, never queues them
+  if (busy && tick.state === "live") return; // a slow page drops updates and never queues them
   busy = true;
   try {
     app.client.forget();
@@ -46,15 +48,9 @@ function keep(): void {
   const ask = <N extends Name>(name: N, params: ParamsOf<N>) => void app.client.ask(name, params).catch(() => {});
   const readable = app.hello?.traces.filter((t) => !t.error) ?? [];
   for (const { id: trace, duration_us } of readable.slice(0, MOST_TRACES)) {
-    for (const name of ["overview", "steps", "leaks", "ooms"] as const) ask(name, { trace });
-    for (const at of ["steady", "peak", "end"]) {
-      ask("peak", { trace, at, open: HOME.open, filter: "" });
-      ask("layers", { trace, at, filter: "" });
-      ask("map", { trace, at, pool: "" });
-      ask("source", { trace, at, file: "" });
-      ask("instant", { trace, at, filter: "" });
-    }
-    // The time axis as it is seen at first, and the strip above it.
+    for (const { request, at, params } of FIRST_ASKS)
+      for (const instant of at ? ["steady", "peak", "end"] : [""]) ask(request, { trace, ...(at ? { at: instant } : {}), ...params } as ParamsOf<Name>);
+    // The time axis as shown initially, and the strip above it.
     const whole = wholeLevel(duration_us);
     for (const level of new Set([whole, whole - 1, whole - 4].map((l) => Math.max(LOWEST_LEVEL, l))))
       for (let tile = 0; tile * 2 ** level < duration_us; tile++) {

@@ -1,4 +1,4 @@
-// One answer that follows its parameters. The last good answer stays until the next one is there: no spinner, no blank.
+// An answer that follows its parameters. The last valid answer stays until the next one arrives: no spinner, no blank.
 import { untrack } from "svelte";
 import { NoServer, NotInReport, type AnswerOf, type Name, type ParamsOf } from "../rpc/client";
 import { app } from "./app.svelte";
@@ -32,6 +32,7 @@ export class Query<N extends Name> {
           if (turn !== newest) return;
           this.error = problem.message;
           this.absent = problem instanceof NotInReport;
+          if (this.absent) this.data = null; // what stands there would be taken for the answer
           this.gone = problem instanceof NoServer;
           this.loading = false;
         },

@@ -7,7 +7,7 @@ import { orUnknown, shortOp, shown } from "../../format/names";
 export function blockColumns(unit: Unit, sourceLink: (line: string) => string): Column<BlockRow>[] {
   return [
     { key: "category", head: "Category", text: (r) => r.category, category: (r) => r.category, sort: (r) => r.category },
-    { key: "layer", head: "Layer", text: (r) => orUnknown(r.layer), sort: (r) => r.layer, title: (r) => r.scope },
+    { key: "layer", head: "Layer", text: (r) => orUnknown(r.layer), sort: (r) => r.layer },
     { key: "op", head: "Op", text: (r) => [shortOp(r.op) || "–", r.region].filter(Boolean).join(", "), sort: (r) => r.op, title: (r) => shown(r.op, 2000) },
     { key: "shape", head: "Shape", mono: true, text: (r) => orUnknown(r.shape) },
     { key: "dtype", head: "Type", text: (r) => orUnknown(r.dtype), sort: (r) => r.dtype },

@@ -1,5 +1,5 @@
-// Tiles of the time axis: tile `i` of level `k` covers [i·2^k, (i+1)·2^k) µs in at most 1,024 columns. Tiles lie on a fixed grid, so that a
-// run that grows changes only its last ones. What is shown is always the sharpest tile at hand.
+// Tiles of the time axis: tile `i` of level `k` covers [i·2^k, (i+1)·2^k) µs in at most 1,024 columns. Tiles lie on a fixed grid,
+// so that a growing run changes only its last ones. The sharpest available tile is shown.
 import { NoServer, NotInReport, type AnswerOf, type ParamsOf } from "../../rpc/client";
 import { app } from "../../state/app.svelte";
 
@@ -34,7 +34,7 @@ export class Tiles<N extends Kind> {
   }
   private use(key: string): AnswerOf<N> | undefined {
     const answer = this.have.get(key);
-    if (answer) { this.have.delete(key); this.have.set(key, answer); } // the one used last goes last
+    if (answer) { this.have.delete(key); this.have.set(key, answer); } // least recently used goes first
     return answer;
   }
 
@@ -71,13 +71,13 @@ export class Tiles<N extends Kind> {
         if (this.have.size > MOST_TILES) {
           const oldest = this.have.keys().next().value as string;
           this.have.delete(oldest);
-          this.asked.delete(oldest); // who comes back to it asks again
+          this.asked.delete(oldest); // requested again when it comes back into view
         }
         this.error = "";
         this.version++;
       },
       (problem: Error) => {
-        // What is there stays: a report has nothing finer, and neither has the page of a run that has ended.
+        // What is there stays: neither a report nor the page of a finished run has anything finer.
         if (problem instanceof NotInReport || (problem instanceof NoServer && app.ended && this.have.size > 0)) this.absent = true;
         else this.error = problem.message;
         this.version++;

@@ -1,0 +1,107 @@
+"""Programs that JAX compiles: their names and arguments are reported to the recorder, which follows their executions by itself."""
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..._schema import BEGIN, CATEGORIES, END, PHASE
+from ... import _recorder
+from .. import emit, lines, wrapping
+from . import arguments
+from .arguments import Argument
+
+_NAME = re.compile(r'loc\("([^"]*)"')
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+_last: Dict[str, List[Argument]] = {}       # what a function was last compiled for, by its name
+_compiled: Dict[str, int] = {}
+
+
+def install(compiler: Any) -> None:
+    wrapping.wrap(compiler, "compile_or_get_cached", _compiling, _compiled_one)
+
+
+def _text(attribute: Any) -> str:
+    """MLIR's attributes are strings in some versions of jaxlib, and objects in others."""
+    return str(getattr(attribute, "value", attribute)).strip('"')
+
+
+def _main(module: Any) -> Any:
+    return next(op for op in module.body.operations if _text(op.attributes["sym_name"]) == "main")
+
+
+def _arguments_of(main: Any) -> Tuple[List[Argument], List[bool]]:
+    found, donated = [], []
+    attributes = list(main.arg_attrs)
+    for index, argument in enumerate(main.entry_block.arguments):
+        name = _NAME.match(str(argument.location))
+        found.append(Argument(name.group(1) if name else "", str(argument.type)))
+        donated.append(any(word in str(attributes[index]) for word in _DONATED))
+    return found, donated
+
+
+def _results_of(main: Any) -> List[Argument]:
+    kinds = [str(kind) for kind in main.type.results]
+    infos = [str(attribute) for attribute in main.result_attrs]
+    names = [re.search(r'jax\.result_info = "([^"]*)"', info) for info in infos]
+    return [Argument(name.group(1) if name else "", kind) for name, kind in zip(names, kinds)]
+
+
+def _trains(module: Any) -> bool:
+    """Gradients are computed by ops whose names say so: "transpose(jvp(f))"."""
+    return "transpose(jvp(" in module.operation.get_asm(enable_debug_info=True)
+
+
+def _compiling(backend: Any, computation: Any, *_: Any, **__: Any) -> str:
+    name = _text(computation.operation.attributes["sym_name"])
+    emit.mark(PHASE, BEGIN, "compile", -1, name)
+    emit.quietly(lambda: _describe(name, computation))
+    return name
+
+
+def _compiled_one(name: str, *_: Any, **__: Any) -> None:
+    emit.mark(PHASE, END, "compile", -1, name)
+
+
+def _describe(name: str, module: Any) -> None:
+    recorder = _recorder.active()
+    if recorder is None or recorder.jax_compiling is None:  # type: ignore[attr-defined]
+        return
+    main = _main(module)
+    found, donated = _arguments_of(main)
+    trains = _trains(module)
+    labels = arguments.classify(found, _results_of(main), donated) if trains else []
+    count = len(labels)
+    recorder.jax_compiling(name.encode(), int(trains),      # type: ignore[attr-defined]
+                           (ctypes.c_char_p * count)(*(argument.path.encode() for argument in found[:count])),
+                           (ctypes.c_char_p * count)(*(label.layer and label.layer.encode() for label in labels)),
+                           (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
+    _note_recompilation(name, found)
+
+
+def _change(before: List[Argument], after: List[Argument]) -> Optional[str]:
+    """Which arguments differ from the last time."""
+    if len(before) != len(after):
+        return f"it had {len(before)} arguments, and now has {len(after)}"
+    changed = [f"{new.path or 'an argument'} was {old.kind}, and is {new.kind}" for old, new in zip(before, after) if old != new]
+    return "; ".join(changed[:3]) if changed else None
+
+
+def _note_recompilation(name: str, found: List[Argument]) -> None:
+    place = lines.user_line()
+    before, _last[name] = _last.get(name), found
+    _compiled[name] = _compiled.get(name, 0) + 1
+    if before is None or place is None:
+        return
+    reason = _change(before, found) or "its arguments are the same: a static value changed, or the function object is created again each time"
+    if _compiled[name] in (3, 5, 10, 30, 100, 300, 1000):
+        emit.report("retrace", function=name.removeprefix("jit_"), traces=_compiled[name], reason=_readable(reason)[:300], file=place.file, line=place.line)
+
+
+def _readable(reason: str) -> str:
+    """tensor<8x4xf32> -> f32[8,4], as JAX writes it."""
+    def short(match: "re.Match[str]") -> str:
+        *shape, dtype = match.group(1).split("x")
+        return f"{dtype}[{','.join(shape)}]"
+
+    return re.sub(r"tensor<([^<>]*)>", short, reason)

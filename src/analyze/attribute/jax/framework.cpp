@@ -1,0 +1,42 @@
+// JAX as the analysis knows it.
+#include "analyze/framework.h"
+
+#include "analyze/attribute/jax/rules.h"
+
+namespace vramscope::analyze::jax {
+namespace {
+
+constexpr Rule kRules[] = {
+    {"temporaries of a program", Precedence::after_name, rules::temporaries_of_program},
+};
+
+constexpr std::string_view kVersionSettings[] = {"jax.version"};
+constexpr std::string_view kDistributions[] = {"jax"};
+constexpr Package kPackages[] = {
+    {.module = "jax", .distributions = kDistributions, .name = "JAX", .remark = ", on a GPU through its CUDA plugin"}};
+
+constexpr Advice kRemedies[] = {
+    {Remedy::return_cached_memory,
+     "Set XLA_PYTHON_CLIENT_PREALLOCATE=false to take memory as it is needed, or XLA_PYTHON_CLIENT_MEM_FRACTION to take less."},
+    {Remedy::recompute_activations, "jax.checkpoint"},
+    {Remedy::keep_a_number, "keep a number (float(x)) or a copy on the host (jax.device_get(x)), not the array"},
+};
+
+}  // namespace
+
+extern const Framework kFramework;
+constinit const Framework kFramework = {
+    .id = trace::Framework::jax,
+    .word = "jax",
+    .name = "JAX",
+    .version_settings = kVersionSettings,
+    .packages = kPackages,
+    .meaning_of = meaning_of,
+    .rules = kRules,
+    .own_facts = own_facts,
+    .why_pool_took_card = "JAX takes three quarters of the card when it starts.",
+    .regions_double = true,
+    .remedies = kRemedies,
+};
+
+}  // namespace vramscope::analyze::jax

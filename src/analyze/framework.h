@@ -1,0 +1,86 @@
+// What the analysis knows about a framework: one registration, `kFramework`, in attribute/<framework>/framework.cpp. The build
+// lists the folders that have one (cmake/frameworks.cmake); all other code uses that list and names no framework.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "analyze/attribute/op_names.h"
+#include "analyze/attribute/rules.h"
+#include "analyze/attribute/scopes.h"
+#include "analyze/index/scan.h"
+#include "analyze/verdict/remedies.h"
+
+namespace vramscope::analyze {
+
+// Finds out what only the rules of one framework need: BlockFacts::own. Created once per trace.
+class OwnFacts {
+ public:
+  OwnFacts() = default;
+  OwnFacts(const OwnFacts&) = delete;
+  OwnFacts& operator=(const OwnFacts&) = delete;
+  virtual ~OwnFacts() = default;
+  // What all blocks of a kind have in common, and what is true of one block, which was born in `thread`. Both add bits.
+  virtual void of_kind(const Kind& /*kind*/, BlockFacts& /*facts*/) const {}
+  virtual void of_block(const Kind& /*kind*/, std::uint64_t /*alloc*/, std::uint32_t /*thread*/, BlockFacts& /*facts*/) const {}
+};
+
+// A Python package as `vramscope doctor` looks for it.
+struct Package {
+  std::string_view module;                          // as it is imported
+  std::span<const std::string_view> distributions;  // as it is installed; the first one found has the version
+  std::string_view name;                            // for people
+  std::string_view remark = {};                     // shown after the version
+
+  // For a package whose allocator is recorded; otherwise empty.
+  std::string_view library = {};                         // path in the package's folder, up to where file names start to differ
+  std::string_view symbols = {};                         // common prefix of the hooks' names
+  std::span<const std::string_view> needs = {};          // parts of names: without a hook for each, nothing is recorded
+  std::span<const std::string_view> orders_events = {};  // without a hook for any of these, the order is only approximate
+  std::string_view tested = {};                          // versions that are known to work
+  std::string_view host_pool_variable = {};              // if this variable is 1, such a pool exists without a GPU too
+};
+
+struct Framework {
+  trace::Framework id;    // its number in traces, as in its registration in capture/
+  std::string_view word;  // "tensorflow": what settings call it
+  std::string_view name;  // "TensorFlow": for people
+  std::span<const std::string_view> version_settings = {};
+  std::span<const Package> packages = {};
+
+  // How its blocks are attributed
+  OpMeaning (*meaning_of)(std::string_view op, std::string_view region) = meaning_by_scopes;
+  std::span<const Rule> rules = {};  // in addition to those for all frameworks
+  std::unique_ptr<OwnFacts> (*own_facts)(const Store&, const Columns&, const Scopes&) = nullptr;
+  std::span<const std::string_view> dtypes = {};  // names, by their numbers in the framework
+
+  // How it differs from others
+  bool groups_by_purpose = false;          // blocks outside of all layers are grouped by purpose: input, loss, optimizer
+  bool names_graph_ops = false;            // an op with scopes in its name is always the same op of a graph
+  bool variables_share_blocks = false;     // the block that is reported for a variable may belong to something else
+  bool reports_backward = false;           // the start of each backward pass is marked
+  bool steps_begin_by_allocating = false;  // a step begins with the first block after the previous step
+
+  // How its pool takes memory
+  std::string_view why_pool_took_card = "The pool keeps what was freed.";
+  Bytes (*smallest_region)(Bytes requested) = nullptr;  // for a request that fits no hole; NULL: the request, in steps of 256
+  bool regions_double = false;                          // each region is twice as large as the one before, up to the limit
+  std::string_view pool_owner = {};          // driver-level owner whose blocks are its pool's, even outside of known regions
+  Bytes (*left_free)(Bytes card) = nullptr;  // what a pool without a limit leaves to others, at most; NULL: nothing
+  // Of the live peak in a forecast, if graphs were traced: their ops run in an order that differs from process to process.
+  double order_error_on_host = 0, order_error_on_gpu = 0;
+
+  std::span<const Advice> remedies = {};  // in the framework's own terms, if it has any
+};
+
+std::span<const Framework* const> frameworks();
+
+// The registration, or an empty one if the framework is not in the list.
+const Framework& framework(trace::Framework id);
+const Framework& framework_of(const Store& store, const Kind& kind);
+
+// "tensorflow", "cuda", "none": what tables and JSON call it.
+std::string_view word_of(trace::Framework id);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,18 @@
+// Scratch that a library asks for while it tries algorithms.
+#pragma once
+
+#include "analyze/answers.h"
+#include "analyze/index/store.h"
+#include "analyze/query/grouper.h"
+
+namespace vramscope::analyze {
+
+// A workspace or a temporary.
+bool is_scratch(const Store& store, std::uint64_t alloc);
+// Bytes of it that are live at a moment.
+Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at);
+// Those at the peak of a place, where they are what lifts it `above` its steady steps; else 0. On the host no library tries
+// algorithms.
+Bytes autotuning(const Store& store, const PoolSet& pools, const Place& place, Bytes above);
+
+}  // namespace vramscope::analyze

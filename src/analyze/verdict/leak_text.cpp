@@ -1,0 +1,82 @@
+#include "analyze/verdict/leak_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analyze/verdict/leak_origin.h"
+#include "analyze/verdict/remedies.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using support::format_size;
+
+std::string rate_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::llround(std::max(0.0, bytes)))); }
+
+// ", kept by losses (train.py:31)"
+std::string place_text(const Leaks& leaks, const Keeper* keeper) {
+  if (keeper != nullptr) return ", kept by " + in_words(*keeper);
+  if (leaks.rows.empty()) return {};
+  const LeakRow& row = leaks.rows[0];
+  if (!row.line.empty()) return fmt::format(", {} {}", row.replaced ? "made larger by" : "allocated at", row.line);
+  return row.op.empty() ? "" : fmt::format(", made by {}", row.op);
+}
+
+}  // namespace
+
+void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided) {
+  out.verdict = "cannot tell";
+  if (undecided.slowing > 0) {
+    out.saturates = true;
+    out.why = fmt::format("memory grows more and more slowly and may stop after the {} recorded steps; record more steps", steps);
+  } else if (undecided.few > 0 && steps < 3 * kFewestEvents) {
+    out.why = fmt::format(
+        "{} kept, but growth was seen in {} steps and {} are needed to distinguish it from a cache that fills up; record more "
+        "steps",
+        rate_text(undecided.few_bytes), undecided.seen, kFewestEvents);
+  } else if (undecided.few > 0 && undecided.few_bytes > 0) {
+    out.why = fmt::format("{} were kept occasionally, too rarely in {} steps to estimate a rate; record more steps",
+                          rate_text(undecided.few_bytes), steps);
+  } else if (undecided.noisy > 0 && steps < kFewestNoisy) {
+    out.why = fmt::format("what is left after a step varies, and {} steps are too few to see a trend; record more steps", steps);
+  } else {
+    out.verdict = "not growing";
+  }
+}
+
+std::string growing_sentence(const Leaks& leaks, const Keeper* keeper) {
+  const std::string full =
+      leaks.steps_to_full ? fmt::format("; the pool's limit is reached in about {}",
+                                        support::format_plural(static_cast<std::uint64_t>(*leaks.steps_to_full), "step", "steps"))
+                          : "";
+  return fmt::format("Leak: {} per step since step {}, {} so far{}{}.", rate_text(leaks.bytes_per_step), leaks.since_step,
+                     format_size(leaks.so_far), place_text(leaks, keeper), full);
+}
+
+std::string leak_advice(const Leaks& leaks, const Keeper* keeper, trace::Framework framework) {
+  const LeakRow& row = leaks.rows[0];
+  if (row.replaced)
+    return fmt::format("give the block that {} replaces by a larger one in each step a fixed size, or write it out regularly",
+                       row.line.empty() ? row.op : row.line);
+  if (keeper != nullptr)
+    return fmt::format(
+        "{}: {} {} {}", remedy_for(Remedy::keep_a_number, framework), keeper->name, keeper->counted ? "holds" : "held",
+        support::format_plural(keeper->tensors, "tensor", "tensors") + (keeper->counted ? "" : " when last sampled"));
+  if (row.line.empty()) return "find what keeps a reference to these blocks from step to step";
+  return fmt::format("find what keeps the tensors allocated at {}; {}", row.line, remedy_for(Remedy::keep_a_number, framework));
+}
+
+std::string leak_sentence(const Leaks& leaks, const Store& store, const StepWindow& window) {
+  if (leaks.verdict == "cannot tell") return fmt::format("Cannot tell whether it leaks: {}.", leaks.why);
+  const std::int64_t first = store.steps[window.steps.front()].number, last = store.steps[window.steps.back()].number;
+  const auto [low, high] = std::ranges::minmax(leaks.left_after);
+  if (low == high)
+    return fmt::format("No leak: {} is left after each of the steps {} to {}, with no growth.", format_size(low), first, last);
+  return fmt::format("No leak: between {} and {} is left after the steps {} to {}, without growth.", format_size(low),
+                     format_size(high), first, last);
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,34 @@
+#include "analyze/verdict/live_sums.h"
+
+#include "analyze/index/lifetime.h"
+#include "analyze/query/block_text.h"
+
+namespace vramscope::analyze {
+
+LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input) {
+  LiveSums out;
+  for_each_live(store, at, [&](std::uint32_t alloc) {
+    const Kind& kind = store.kind_of(alloc);
+    if (kind.pool >= pools.size() || pools[kind.pool] == 0) return;
+    const trace::Category category = store.attributes_of(alloc).category();
+    const Shown c = shown(category);
+    out.category[static_cast<std::size_t>(c)] += kind.granted;
+    if (category == trace::Category::parameter) {
+      out.trained += kind.granted;
+      out.values_trained += kind.requested;
+    }
+    if (c == Shown::optimizer_state) out.values_kept += kind.requested;
+    const trace::Site& site = store.site_of(kind);
+    if (site.dtype != 0) out.of_known_type += kind.granted;
+    if (wide.contains(alloc)) out.float64 += kind.granted;
+    if (store.text(site.op).contains("LayoutOptimizer")) out.layout_copies += kind.granted;
+    const bool outside_steps = step_index(store, store.birth[alloc]) < 0;
+    if ((c == Shown::inputs || c == Shown::constants) && outside_steps && kind.granted >= least_input && !store.steps.empty()) {
+      out.kept_inputs += kind.granted;
+      if (kind.line != 0) out.input_line = store.name(kind.line);
+    }
+  });
+  return out;
+}
+
+}  // namespace vramscope::analyze

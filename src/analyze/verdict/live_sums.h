@@ -1,0 +1,31 @@
+// One pass over what is live at a moment, summed up by what the findings ask for.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "analyze/attribute/categories.h"
+#include "analyze/index/store.h"
+#include "analyze/query/grouper.h"
+#include "analyze/verdict/float64_blocks.h"
+
+namespace vramscope::analyze {
+
+struct LiveSums {
+  std::array<Bytes, kShown> category = {};
+  Bytes trained = 0;  // parameters without buffers
+  // As requested: a count of values must not depend on what the allocator adds.
+  Bytes values_trained = 0, values_kept = 0;  // of parameters; of the optimizer's state
+  Bytes of_known_type = 0;
+  Bytes float64 = 0;
+  Bytes layout_copies = 0;  // made by TensorFlow's layout optimizer
+  Bytes kept_inputs = 0;    // input data and constants that were there before the steps
+  std::string input_line;
+
+  Bytes of(Shown shown) const { return category[static_cast<std::size_t>(shown)]; }
+};
+
+// Inputs smaller than `least_input` are not counted as kept.
+LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,39 @@
+// The latest report of the Python side for each line of source code.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analyze/index/store.h"
+
+namespace vramscope::analyze {
+
+// "train.py:31"
+template <typename Row>
+std::string reported_line(const Store& store, const Row& row) {
+  const std::string_view file = store.text(row.file);
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), row.line);
+}
+
+// One per line of source code, ordered by file and line; for constants, one per line and op.
+template <typename Row>
+std::vector<Row> newest_reports(const Store& store) {
+  std::map<std::string, Row> newest;
+  for (const trace::Report& report : store.reports) {
+    const Row* const row = std::get_if<Row>(&report);
+    if (row == nullptr) continue;
+    std::string place = fmt::format("{}:{}", store.text(row->file), row->line);
+    if constexpr (requires { row->op; }) place += fmt::format(":{}", store.text(row->op));
+    newest.insert_or_assign(std::move(place), *row);
+  }
+  std::vector<Row> out;
+  for (const auto& [place, row] : newest) out.push_back(row);
+  return out;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,227 @@
+#include "analyze/whatif/changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyze/attribute/categories.h"
+#include "analyze/whatif/rewriter.h"
+#include "analyze/whatif/shapes.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using support::format_size;
+using whatif::What;
+
+struct Optimizer {
+  std::string_view name;
+  double states;  // values per parameter, of the parameter's type
+  bool factored;  // a row and a column for each matrix instead
+  bool exact;     // the state has the layout of the parameters
+};
+constexpr Optimizer kOptimizers[] = {
+    {"sgd", 0, false, true},     {"momentum", 1, false, true},  {"lion", 1, false, true},
+    {"rmsprop", 1, false, true}, {"adagrad", 1, false, true},   {"adam", 2, false, true},
+    {"adamw", 2, false, true},   {"adafactor", 0, true, false}, {"adam8bit", 0.5, false, false},
+};
+
+// What a change knows about the blocks.
+struct Scene {
+  const Store& store;
+  RecordedPool& recorded;
+  Attributes of(std::uint32_t block) const { return store.attributes_of(recorded.allocs[block]); }
+  Shown category(std::uint32_t block) const { return shown(of(block).category()); }
+  std::uint32_t section(std::uint32_t block) const { return recorded.sections[block]; }
+  std::string_view shape(std::uint32_t block) const {
+    return store.text(store.site_of(store.kind_of(recorded.allocs[block])).shape);
+  }
+};
+
+// Parameters that are live when the first step is over, and where they are used first.
+struct Parameters {
+  std::vector<std::uint32_t> blocks;
+  Bytes bytes = 0;
+};
+
+Parameters parameters_of(const Scene& scene, const Rewriter& rewriter) {
+  Parameters out;
+  const std::size_t at = rewriter.first_event_of_section(2);
+  for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
+    if (scene.category(block) != Shown::parameters || !rewriter.lives_at(block, at)) continue;
+    out.blocks.push_back(block);
+    out.bytes += rewriter.bytes(block);
+  }
+  return out;
+}
+
+Bytes factored_state(const Scene& scene, std::uint32_t block, Bytes bytes) {
+  const auto dims = dimensions(scene.shape(block));
+  if (dims.size() == 1) return bytes;
+  if (dims.size() >= 2) return 4 * (dims[dims.size() - 1] + dims[dims.size() - 2]);
+  return 8 * static_cast<Bytes>(std::sqrt(static_cast<double>(bytes) / 4));
+}
+
+Result<std::string> change_optimizer(const Scene& scene, std::string_view name, Rewriter& rewriter, Changed& out) {
+  const auto* const optimizer = std::ranges::find(kOptimizers, name, &Optimizer::name);
+  if (optimizer == std::end(kOptimizers)) {
+    std::string names;
+    for (const Optimizer& known : kOptimizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
+    return fail(fmt::format("invalid optimizer \"{}\": expected {}", name, names));
+  }
+  const Parameters parameters = parameters_of(scene, rewriter);
+  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  Bytes before = 0, after = 0;
+  const std::size_t second = rewriter.first_event_of_section(2);
+  std::size_t at = second;
+  for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
+    const bool state = scene.category(block) == Shown::optimizer_state;
+    if (state && rewriter.lives_at(block, second)) before += rewriter.bytes(block);
+    if (state || scene.of(block).stage() == Stage::optimizer) at = std::min(at, rewriter.born(block));
+    // Values that the update computes on its way exist only with a state.
+    const bool temporary = scene.of(block).stage() == Stage::optimizer && scene.category(block) != Shown::parameters;
+    if (state || (temporary && optimizer->states == 0)) rewriter.drop(block);
+  }
+  for (const std::uint32_t block : parameters.blocks) {
+    const Bytes bytes = rewriter.bytes(block);
+    const double copies = std::max(1.0, std::ceil(optimizer->states));
+    const Bytes each = optimizer->factored ? factored_state(scene, block, bytes)
+                                           : static_cast<Bytes>(static_cast<double>(bytes) * optimizer->states / copies);
+    for (double i = 0; each > 0 && i < copies; ++i) rewriter.insert(at, each);
+    after += each * static_cast<Bytes>(copies);
+  }
+  out.confidence = optimizer->exact ? "medium" : "low";
+  return fmt::format("optimizer state: {} instead of {}", format_size(after), format_size(before));
+}
+
+bool is_float32(const Scene& scene, std::uint32_t block) {
+  const std::uint64_t dtype = scene.store.site_of(scene.store.kind_of(scene.recorded.allocs[block])).dtype;
+  return dtype == 0 || dtype == 1 || scene.recorded.framework != trace::Framework::tensorflow;
+}
+
+Result<std::string> change_precision(const Scene& scene, std::string_view name, Rewriter& rewriter, Changed& out) {
+  if (name != "bf16" && name != "fp16") return fail(fmt::format("invalid precision \"{}\": expected bf16 or fp16", name));
+  Bytes halved = 0;
+  for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
+    const Shown category = scene.category(block);
+    const bool changes = category == Shown::activations || category == Shown::activation_gradients;
+    if (!changes || scene.section(block) == 0 || !is_float32(scene, block)) continue;
+    rewriter.scale(block, 0.5);
+    if (scene.section(block) == 1) halved += rewriter.bytes(block);
+  }
+  if (halved == 0) return fail("the recording does not show which blocks are activations");
+  // The computation uses copies of the parameters with two bytes each, and keeps them through the step.
+  const Parameters parameters = parameters_of(scene, rewriter);
+  const std::size_t first = rewriter.first_event_of_section(1);
+  for (const std::uint32_t block : parameters.blocks) rewriter.insert(first, std::max<Bytes>(1, rewriter.bytes(block) / 2));
+  out.confidence = "low";
+  return fmt::format("activations in {}, plus {} of copies of the parameters", name, format_size(parameters.bytes / 2));
+}
+
+Result<std::string> change_accumulation(const Scene& scene, std::uint64_t parts, Rewriter& rewriter, Changed& out) {
+  const auto batch = batch_from_shapes(scene.store, scene.recorded);
+  const auto scalings = scalings_by_shape(scene.store, scene.recorded, batch.value_or(parts));
+  for (std::uint32_t block = 0; block < rewriter.blocks(); ++block)
+    if (scalings[block].fixed == 0) rewriter.scale(block, 1.0 / static_cast<double>(parts));
+  const Parameters parameters = parameters_of(scene, rewriter);
+  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  // PyTorch adds each new gradient to the one that it keeps; Keras keeps accumulators beside all new gradients.
+  const bool torch = scene.recorded.framework == trace::Framework::pytorch;
+  for (std::uint32_t block = 0; torch && block < rewriter.blocks(); ++block)
+    if (scene.category(block) == Shown::gradients) rewriter.shorten(block);
+  const std::size_t first = rewriter.first_event_of_section(1);
+  for (const std::uint32_t block : parameters.blocks) rewriter.insert(first, rewriter.bytes(block));
+  out.confidence = batch ? "medium" : "low";
+  return fmt::format("{} parts of each batch, plus {} of accumulated gradients", parts, format_size(parameters.bytes));
+}
+
+// For each block, the first allocation after its own, while it is live, of ...
+struct Following {
+  std::optional<std::size_t> backward;   // the backward pass of its layer
+  std::optional<std::size_t> elsewhere;  // another layer
+};
+
+// One sweep from the end: a search for each block would take days where all blocks are live.
+std::vector<Following> following(const Scene& scene, const Rewriter& rewriter) {
+  std::vector<Following> out(rewriter.blocks());
+  std::unordered_map<std::uint32_t, std::size_t> backward;  // by layer
+  struct Next {
+    std::optional<std::size_t> at, elsewhere;
+    std::uint32_t layer = 0;
+  } next;
+  for (std::uint32_t block = rewriter.blocks(); block-- > 0;) {
+    const Attributes attributes = scene.of(block);
+    const std::uint32_t layer = attributes.layer();
+    const auto while_live = [&](std::optional<std::size_t> at) { return at && *at < rewriter.end(block) ? at : std::nullopt; };
+    const auto elsewhere = next.at && next.layer == layer ? next.elsewhere : next.at;
+    if (const auto found = backward.find(layer); found != backward.end()) out[block].backward = while_live(found->second);
+    out[block].elsewhere = while_live(elsewhere);
+    next = {rewriter.born(block), elsewhere, layer};
+    if (attributes.stage() == Stage::backward) backward[layer] = rewriter.born(block);
+  }
+  return out;
+}
+
+// Activations of the layers go after the forward pass of their layer and come back when its backward pass begins.
+Result<std::string> change_checkpoint(const Scene& scene, std::string_view layers, Rewriter& rewriter, Changed& out) {
+  const auto wanted = [&](std::string_view layer) {
+    if (layer.empty()) return false;
+    if (layers == "all") return true;
+    for (std::size_t from = 0; from <= layers.size();) {
+      const std::size_t to = std::min(layers.find(',', from), layers.size());
+      const std::string_view name = layers.substr(from, to - from);
+      if (!name.empty() && (layer == name || (layer.starts_with(name) && layer[name.size()] == '.'))) return true;
+      from = to + 1;
+    }
+    return false;
+  };
+  Bytes bytes = 0;
+  const std::vector<Following> next = following(scene, rewriter);
+  for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
+    if (scene.category(block) != Shown::activations || scene.of(block).stage() != Stage::forward || scene.section(block) == 0)
+      continue;
+    if (!wanted(scene.store.name(scene.of(block).layer()))) continue;
+    const auto& [back, left] = next[block];
+    if (!back || !left || *left >= *back) continue;
+    rewriter.suspend(block, *left, *back);
+    if (scene.section(block) == 1) bytes += rewriter.bytes(block);
+  }
+  if (bytes == 0)
+    return fail(
+        fmt::format("no activation of \"{}\" is kept for the backward pass; 'vramscope layers' lists the layers", layers));
+  out.confidence = "low";
+  return fmt::format("{} of activations per step computed again in the backward pass", format_size(bytes));
+}
+
+}  // namespace
+
+Result<Changed> change_requests(const Store& store, const WhatifRequest& request, RecordedPool& recorded) {
+  Changed out;
+  Rewriter rewriter(recorded);
+  const Scene scene{store, recorded};
+  std::string weakest;
+  const auto rank = [](std::string_view word) { return word == "low" ? 3 : word == "medium" ? 2 : word == "high" ? 1 : 0; };
+  const auto add = [&](bool asked, auto change) -> Status {
+    if (!asked) return {};
+    auto note = change();
+    if (!note) return std::unexpected(note.error());
+    out.notes.push_back(std::move(*note));
+    if (rank(out.confidence) > rank(weakest)) weakest = out.confidence;
+    return {};
+  };
+  Status done = add(!request.optimizer.empty(), [&] { return change_optimizer(scene, request.optimizer, rewriter, out); });
+  if (done) done = add(!request.precision.empty(), [&] { return change_precision(scene, request.precision, rewriter, out); });
+  if (done) done = add(request.accumulate > 1, [&] { return change_accumulation(scene, request.accumulate, rewriter, out); });
+  if (done) done = add(!request.checkpoint.empty(), [&] { return change_checkpoint(scene, request.checkpoint, rewriter, out); });
+  if (!done) return std::unexpected(done.error());
+  if (!out.notes.empty()) rewriter.apply();
+  out.confidence = weakest;
+  return out;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,108 @@
+#include "analyze/whatif/forecaster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace vramscope::analyze {
+namespace {
+
+using whatif::Event;
+using whatif::What;
+
+// Kept free for the error of a forecast, as a share. What is uncertain is assumed to grow, so more would only be wasted.
+constexpr double kMostMargin = 0.25;
+constexpr unsigned kOrdersOfRange = 3;  // for the range of the pool's size
+// A batch fits if it does so in every order of addresses that is tried: many of them if replays are short. A transformer that
+// PyTorch could not train in 640 MiB failed in 1 of 24.
+constexpr whatif::OrderBudget kOrdersOfTrial{200'000, 3, 48};
+constexpr std::uint64_t kLargestBatch = std::uint64_t{1} << 24;
+
+}  // namespace
+
+Forecaster::Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
+                       whatif::Scenario scenario, double least_error)
+    : store_(store),
+      recorded_(recorded),
+      scalings_(std::move(scalings)),
+      scenario_(std::move(scenario)),
+      least_error_(least_error) {}
+
+LivePeak Forecaster::live_peak(std::uint64_t batch) const {
+  const auto rounded = [&](std::uint32_t block) {
+    const Bytes bytes = scalings_[block].at(static_cast<double>(batch));
+    return (bytes + recorded_.quantum - 1) / recorded_.quantum * recorded_.quantum;
+  };
+  // First the peak, then what is live there.
+  Bytes now = 0, peak = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < recorded_.events.size(); ++i) {
+    const Event& event = recorded_.events[i];
+    if (event.what == What::free) now -= rounded(event.block);
+    if (event.what != What::alloc) continue;
+    now += rounded(event.block);
+    if (now > peak) {
+      peak = now;
+      at = i;
+    }
+  }
+  LivePeak out{peak, 0, {}};
+  for (std::size_t i = 0; i < recorded_.events.size() && i <= at; ++i) {
+    const Event& event = recorded_.events[i];
+    const Bytes bytes = event.what == What::alloc ? rounded(event.block) : Bytes{0} - rounded(event.block);
+    const std::uint32_t alloc = recorded_.allocs[event.block];
+    out.by_category[static_cast<std::size_t>(shown(store_.attributes_of(alloc).category()))] += bytes;
+    if (scalings_[event.block].uncertain) out.uncertain += bytes;
+  }
+  return out;
+}
+
+double Forecaster::error(const LivePeak& peak) const {
+  const double share = peak.bytes == 0 ? 0 : static_cast<double>(peak.uncertain) / static_cast<double>(peak.bytes);
+  return std::clamp(share, least_error_, 1.0);
+}
+
+FitRow Forecaster::row(std::uint64_t batch) const {
+  const auto events = whatif::substituted(recorded_.events, scalings_, static_cast<double>(batch));
+  whatif::Scenario plenty = scenario_;
+  plenty.bfc.limit = whatif::kUnlimited;
+  FitRow out;
+  out.batch = batch;
+  out.live = live_peak(batch).bytes;
+  if (const auto smallest = whatif::smallest_capacity(events, plenty)) out.smallest = smallest->capacity;
+  if (plenty.kind == whatif::Scenario::Kind::bfc && !plenty.bfc.growth) {
+    out.reserved_low = out.reserved_high = out.smallest.value_or(0);
+    return out;
+  }
+  const whatif::Spread spread = whatif::replay_orders(events, plenty, kOrdersOfRange);
+  out.reserved_low = spread.reserved.low;
+  out.reserved_high = spread.reserved.high;
+  return out;
+}
+
+Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const {
+  const LivePeak peak = live_peak(batch);
+  const Bytes usable = available - static_cast<Bytes>(static_cast<double>(available) * std::min(error(peak), kMostMargin));
+  if (peak.bytes > usable) return {};
+  const auto events = whatif::substituted(recorded_.events, scalings_, static_cast<double>(batch));
+  whatif::Scenario limited = scenario_;
+  limited.bfc.limit = usable;
+  limited.device.capacity = usable;
+  const whatif::Spread spread = whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial));
+  return {spread.failed == 0, spread.typical.counters.flushes};
+}
+
+std::uint64_t Forecaster::largest_batch(Bytes available) const {
+  std::uint64_t low = 0, high = 1;
+  while (high < kLargestBatch && trial(high, available).fits) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (trial(middle, available).fits ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,202 @@
+#include "analyze/whatif/recorded.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "analyze/framework.h"
+#include "analyze/index/lifetime.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using whatif::What;
+
+std::optional<std::uint32_t> largest_pool(const Store& store, const Place& place) {
+  std::optional<std::uint32_t> out;
+  for (const std::uint32_t pool : place.pools) {
+    if (pool >= store.pool_tallies.size() || store.pool_tallies[pool].allocs == 0) continue;
+    if (!out || store.pool_tallies[pool].peak > store.pool_tallies[*out].peak) out = pool;
+  }
+  return out;
+}
+
+// Streams get numbers in the order of their handles, as the allocators sort them.
+std::map<std::uint64_t, std::uint16_t> stream_numbers(const Store& store, std::uint32_t pool) {
+  std::map<std::uint64_t, std::uint16_t> out;
+  for (const Kind& kind : store.kinds)
+    if (kind.pool == pool) out.emplace(store.site_of(kind).stream, std::uint16_t{0});
+  std::uint16_t next = 0;
+  for (auto& [stream, number] : out) number = next++;
+  return out;
+}
+
+std::uint32_t section_at(const Store& store, std::uint64_t pos) {
+  const auto after = std::ranges::upper_bound(store.steps, pos, {}, &StepRow::begin);
+  return static_cast<std::uint32_t>(after - store.steps.begin());
+}
+
+void add_events(const Store& store, const Filter& filter, RecordedPool& out) {
+  const auto streams = stream_numbers(store, out.pool);
+  std::vector<std::uint32_t> block_of(store.allocs(), kNone32);
+  for (std::uint64_t pos = 0; pos < store.events(); ++pos) {
+    const std::uint32_t ref = store.ref[pos];
+    if (ref == kNone32) continue;
+    const std::uint32_t alloc = ref >> 1;
+    const Kind& kind = store.kind_of(alloc);
+    if (kind.pool != out.pool) continue;
+    if ((ref & 1) != 0) {
+      if (block_of[alloc] != kNone32) out.events.push_back({0, block_of[alloc], 0, What::free, 0});
+      continue;
+    }
+    if (!filter.matches(alloc)) continue;
+    const Bytes bytes = kind.requested != 0 ? kind.requested : kind.granted;
+    const auto stream = streams.find(store.site_of(kind).stream);
+    block_of[alloc] = static_cast<std::uint32_t>(out.allocs.size());
+    out.allocs.push_back(alloc);
+    out.sections.push_back(section_at(store, pos));
+    out.events.push_back({bytes, block_of[alloc], stream != streams.end() ? stream->second : std::uint16_t{0}, What::alloc, 0});
+  }
+}
+
+// What the pool took from the level below: its regions, or the blocks that PyTorch itself allocated from the driver.
+void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& out) {
+  const Store& store = state.store;
+  for (const auto& region : store.regions)
+    if (static_cast<std::uint32_t>(region.row.pool) == out.pool)
+      out.calls.push_back({region.row.returned, region.row.address, region.row.bytes});
+  Bytes now = 0, peak = 0;
+  if (out.calls.empty() && !out.on_host) {
+    std::set<std::uint32_t> linear;
+    for (const Place& place : state.places)
+      if (place.driver && place.device == device) linear.insert(place.pools.begin(), place.pools.end());
+    for (std::uint64_t pos = 0; pos < store.events(); ++pos) {
+      const std::uint32_t ref = store.ref[pos];
+      if (ref == kNone32) continue;
+      const Kind& kind = store.kind_of(ref >> 1);
+      if (!linear.contains(kind.pool) || store.text(store.site_of(kind).owner) != "PyTorch") continue;
+      if (store.dictionaries().pools[kind.pool].memory != trace::Memory::device) continue;
+      out.calls.push_back({(ref & 1) != 0, store.address[ref >> 1], kind.granted});
+    }
+  }
+  for (const whatif::DeviceCall& call : out.calls) {
+    now = call.returned ? now - std::min(now, call.bytes) : now + call.bytes;
+    peak = std::max(peak, now);
+  }
+  if (!out.calls.empty()) out.reserved_peak = peak;
+}
+
+Bytes limit_of(const Store& store, std::uint32_t pool) {
+  Bytes limit = 0;
+  for (const auto& stats : store.stats)
+    if (static_cast<std::uint32_t>(stats.row.pool) == pool && stats.row.limit != 0) limit = stats.row.limit;
+  return limit;
+}
+
+Bytes card_of(const Store& store, std::int64_t device) {
+  for (const auto& context : store.contexts)
+    if (context.row.device == device && context.row.total != 0) return context.row.total;
+  for (const auto& sample : store.device_samples)
+    if (sample.row.device == device && sample.row.total != 0) return sample.row.total;
+  return 0;
+}
+
+void set_bfc(const Store& store, RecordedPool& out) {
+  whatif::Scenario& scenario = out.scenario;
+  scenario.kind = whatif::Scenario::Kind::bfc;
+  out.quantum = 256;
+  const Bytes limit = limit_of(store, out.pool);
+  if (limit != 0) scenario.bfc.limit = limit;
+  // A pool without growth takes its limit with the first request.
+  scenario.bfc.growth = limit == 0 || out.calls.empty() || out.calls.front().bytes + 256 <= limit;
+  scenario.bfc.collection = !out.on_host && out.framework == trace::Framework::tensorflow &&
+                            setting(store, "env.TF_ENABLE_GPU_GARBAGE_COLLECTION") != "false";
+  out.settings = scenario.bfc.growth ? "BFC, grows" : "BFC, one region";
+}
+
+std::string torch_version(const Store& store) {
+  for (const std::string_view key : framework(trace::Framework::pytorch).version_settings)
+    if (std::string version = setting(store, key); !version.empty()) return version;
+  return {};
+}
+
+Status set_torch(const Store& store, RecordedPool& out) {
+  std::string text = setting(store, "env.PYTORCH_CUDA_ALLOC_CONF");
+  if (text.empty()) text = setting(store, "env.PYTORCH_ALLOC_CONF");
+  const auto settings = whatif::TorchSettings::parse(text, whatif::TorchSettings::version_of(torch_version(store)));
+  if (!settings) return std::unexpected(settings.error());
+  out.scenario.torch = *settings;
+  if (settings->stream_ordered) out.scenario.kind = whatif::Scenario::Kind::stream_pool;
+  out.settings = text.empty() ? "PyTorch's defaults" : text;
+  if (out.on_host) {
+    out.assumptions.emplace_back("The run was recorded on the host; the blocks are replayed as if they were on a GPU.");
+  } else {
+    // Sizes that were granted are rounded already. Some are a little larger, because no remainder was split off, and would be
+    // rounded up to the next division.
+    out.scenario.torch.divisions = {};
+    out.assumptions.emplace_back(
+        "PyTorch reports neither streams nor requested sizes: all blocks are on one stream, and have the size that was granted.");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unexpected<Error> too_much_work() {
+  return fail("the replay takes too much work: requests walk over very many free blocks; choose fewer blocks with --where");
+}
+
+Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, std::string_view where) {
+  const Store& store = state.store;
+  const auto place = state.place(place_index);
+  if (!place) return std::unexpected(place.error());
+  const auto filter = state.filter(where, kNever, place_index);
+  if (!filter) return std::unexpected(filter.error());
+  RecordedPool out;
+  const auto pool = largest_pool(store, **place);
+  if (!pool) return fail((*place)->name + " has no allocation to replay");
+  out.pool = *pool;
+  out.framework = store.dictionaries().pools[*pool].framework;
+  out.on_host = (*place)->device < 0;
+  add_events(store, *filter, out);
+  add_calls(state, (*place)->device, out);
+  if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = card;
+  if (out.framework == trace::Framework::pytorch) {
+    if (const Status done = set_torch(store, out); !done) return std::unexpected(done.error());
+    out.scenario.torch.limit = (*place)->limit;
+  } else if (out.framework == trace::Framework::tensorflow || out.framework == trace::Framework::jax) {
+    set_bfc(store, out);
+  } else {
+    out.scenario.kind = whatif::Scenario::Kind::uncached;
+    out.settings = "no cache";
+  }
+  if (store.lost_events() > 0 || !store.omitted.empty())
+    out.assumptions.emplace_back("Events are missing in the recording; what they needed is not counted.");
+  return out;
+}
+
+std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded) {
+  const trace::Dictionaries& dictionaries = store.dictionaries();
+  std::vector<std::uint64_t> key_of(dictionaries.sites.size(), 0);
+  for (std::size_t i = 0; i < key_of.size(); ++i) {
+    const trace::Site& site = dictionaries.sites[i];
+    const auto stack = static_cast<std::size_t>(site.stack);
+    std::string key(store.text(site.op));
+    key += '\n';
+    key += store.text(site.region);
+    key += '\n' + std::to_string(stack < dictionaries.stacks.size() ? dictionaries.stacks[stack].hash : 0) + '\n' +
+           std::to_string(site.dtype);
+    key_of[i] = std::hash<std::string>{}(key);
+  }
+  std::vector<whatif::Request> out;
+  out.reserve(recorded.allocs.size());
+  for (const whatif::Event& event : recorded.events) {
+    if (event.what != What::alloc) continue;
+    const std::uint32_t site = store.kind_of(recorded.allocs[event.block]).site;
+    out.push_back({site < key_of.size() ? key_of[site] : 0, recorded.sections[event.block], event.block, event.bytes});
+  }
+  return out;
+}
+
+}  // namespace vramscope::analyze

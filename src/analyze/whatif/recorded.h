@@ -1,0 +1,40 @@
+// A trace as the events of one pool, for replays and forecasts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/query/filter.h"
+#include "analyze/query/state.h"
+#include "whatif/event.h"
+#include "whatif/forecast/forecast.h"
+#include "whatif/replay/replay.h"
+
+namespace vramscope::analyze {
+
+struct RecordedPool {
+  std::uint32_t pool = 0;
+  trace::Framework framework{};
+  bool on_host = false;
+  whatif::Events events;
+  std::vector<std::uint32_t> allocs;      // by block: its allocation in the trace
+  std::vector<std::uint32_t> sections;    // by block: the number of its step, 0 before the first
+  whatif::Scenario scenario;              // the allocator and settings of the recording
+  std::string settings;                   // in words
+  std::vector<whatif::DeviceCall> calls;  // that the recording contains
+  std::optional<Bytes> reserved_peak;     // as recorded
+  Bytes quantum = 512;
+  std::vector<std::string> assumptions;  // sentences
+};
+
+// The pool of the place with the highest peak. An error if the place has none.
+Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::string_view where = {});
+
+// What a question answers whose replays have exhausted their whatif::Work.
+std::unexpected<Error> too_much_work();
+
+// Requests with keys that are the same in every recording of the program.
+std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,22 @@
+// What a single recording tells about how its allocations scale with the batch: shapes and categories.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "analyze/whatif/recorded.h"
+
+namespace vramscope::analyze {
+
+// The numbers in a shape: "[8,64]" is 8 and 64.
+std::vector<std::uint64_t> dimensions(std::string_view shape);
+
+// The first dimension that most bytes of inputs have, or of activations if no input has a shape.
+std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded);
+
+// By block. A block with a dimension that is the batch, or a multiple of it, is proportional to it, unless a part of the model
+// has the same shape. Without a shape, the category decides, and the result is uncertain.
+std::vector<whatif::Scaling> scalings_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,61 @@
+// What runs a query: DuckDB's Python package, in an interpreter of its own. Arguments: folder of the Parquet files, format, SQL.
+#pragma once
+
+namespace vramscope::cli {
+
+inline constexpr int kNoDuckDb = 3;  // its exit code without the package
+
+// With -c, Python looks for modules in the current folder first, which may be anybody's: that place goes before anything is
+// imported.
+inline constexpr const char* kQueryScript = R"PY(
+import sys
+sys.path[:] = [place for place in sys.path if place.startswith("/")]
+try:
+    import duckdb
+except ImportError:
+    sys.exit(3)
+import csv, glob, json, os, re
+folder, form, output, sql = sys.argv[1:]
+base = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+
+def printable(value):
+    # Names come from the trace: no escape sequences, and no commands to a CI system: as the tables of other verbs.
+    text = "" if value is None else str(value)
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    text = re.sub("#(?=#)", r"\\x23", text)
+    return re.sub("^( *):(?=:)", r"\1\\x3a", text)
+
+def as_field(value):
+    # A spreadsheet would take it for a formula.
+    return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+quoted = folder.replace("'", "''")
+for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(folder + "/*.parquet")}):
+    base.execute(f"create view {table} as select * from read_parquet('{quoted}/{table}-*.parquet')".replace("//", "/"))
+try:
+    if form == "parquet":
+        base.sql(sql).write_parquet(output)
+        sys.exit(0)
+    result = base.execute(sql)
+    names = [column[0] for column in result.description or []]
+    rows = result.fetchall()
+except duckdb.Error as error:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    print("vramscope: query: " + printable(lines[0]), file=sys.stderr)
+    sys.exit(2)
+if form == "json":
+    print(json.dumps([dict(zip(names, row)) for row in rows], default=str, indent=1))
+elif form == "csv":
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(names)
+    table.writerows([as_field(value) for value in row] for row in rows)
+else:
+    names = [printable(name) for name in names]
+    shown = [[printable(value) for value in row] for row in rows]
+    widths = [max([len(name)] + [len(row[i]) for row in shown]) for i, name in enumerate(names)]
+    right = [all(isinstance(row[i], (int, float)) or row[i] is None for row in rows) for i in range(len(names))]
+    for row in [names] + shown:
+        print("  ".join(cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(row, widths, right)).rstrip())
+)PY";
+
+}  // namespace vramscope::cli

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "cli/run_folder.h"
+#include "cli/show/answer.h"
+#include "cli/show/terminal.h"
+#include "cli/verb.h"
+#include "exporters/format.h"
+#include "exporters/tables.h"
+#include "support/fresh_file.h"
+#include "support/units.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+// Standard output, for -o -.
+class StandardOutput final : public support::Sink {
+ public:
+  Status append(support::ByteSpan bytes) override {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0)
+      return support::output_error(errno);
+    size_ += bytes.size();
+    return {};
+  }
+  std::uint64_t size() const override { return size_; }
+
+ private:
+  std::uint64_t size_ = 0;
+};
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> out;
+  for (const exporters::Format* format : exporters::formats()) out.emplace_back(format->name);
+  return out;
+}
+
+std::string table_help() {
+  std::string names;
+  for (const exporters::Table& table : exporters::tables()) names += fmt::format("{}{}", names.empty() ? "" : ", ", table.name);
+  return "table, for csv, jsonl and parquet: " + names + " (default: blocks)";
+}
+
+class ExportVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.operand("trace", trace_, kOneTraceHelp);
+    arguments.choice("--to", format_, format_names(), "format of the output");
+    arguments.text("-o,--output", output_, "output file, which must not exist; - is the standard output", "FILE");
+    arguments.text("--at", at_, kInstantHelp, "INSTANT");
+    arguments.text("--place", options_.place, "device or kind of memory, by name or number, e.g. 'GPU 0', host", "PLACE");
+    arguments.text("--table", table_, table_help(), "TABLE");
+    arguments.flag("--full", full_, "write every event, for chrome (default: a limited number of points)");
+  }
+
+  Result<int> run() override {
+    const auto known = exporters::formats();
+    if (format_.empty()) return fail(fmt::format("--to is missing: expected one of {}", fmt::join(format_names(), ", ")));
+    const exporters::Format& format = **std::ranges::find(known, format_, &exporters::Format::name);
+    if (output_.empty()) return fail(fmt::format("-o is missing; name the output file, such as -o memory{}", format.extension));
+    if (format.name == "tensorboard" && output_ != "-" && output_.find("tfevents") == std::string::npos)
+      return fail(
+          fmt::format("{}: TensorBoard reads only files with \"tfevents\" in their names; choose another output file", output_));
+    if (format.binary && output_ == "-" && isatty(STDOUT_FILENO) != 0)
+      return fail(fmt::format("{} is not text; redirect the output, or name a file with -o", format.name));
+    const auto file = only_trace_of(trace_);
+    if (!file) return std::unexpected(file.error());
+    auto engine = analyze::Engine::open(*file);
+    if (!engine) return std::unexpected(engine.error());
+    const auto place = options_.place_of(*engine);
+    if (!place) return std::unexpected(place.error());
+    const exporters::Request request{.engine = *engine, .place = *place, .at = at_, .table = table_, .full = full_};
+    auto written = output_ == "-" ? write_standard(format, request) : write_file(format, request);
+    if (!written) return std::unexpected(written.error());
+    say_damage(*file, engine->overview().damage);
+    say_missing(*file, engine->overview().missing);
+    say_source(engine->overview());
+    return 0;
+  }
+
+ private:
+  static Status write_to(support::Sink& sink, const exporters::Format& format, const exporters::Request& request) {
+    exporters::Output out(sink);
+    if (Status status = format.write(request, out); !status) return status;
+    return out.finish();
+  }
+
+  static Status write_standard(const exporters::Format& format, const exporters::Request& request) {
+    StandardOutput sink;
+    return write_to(sink, format, request);
+  }
+
+  Status write_file(const exporters::Format& format, const exporters::Request& request) const {
+    auto fresh = support::FreshFile::create(output_);
+    if (!fresh) return std::unexpected(fresh.error());
+    if (Status status = write_to(*fresh, format, request); !status) return status;
+    const std::uint64_t bytes = fresh->size();
+    if (Status status = fresh->keep(); !status) return status;
+    fmt::print(stderr, "vramscope: {} ({}) opens in {}\n", printable(output_), support::format_size(bytes), format.opens_in);
+    return {};
+  }
+
+  std::string trace_, format_, output_, at_ = "peak", table_;
+  AnswerOptions options_;
+  bool full_ = false;
+};
+
+const Register kVerb{{.name = "export",
+                      .group = Group::inspect,
+                      .help = "write a trace in the format of another tool",
+                      .examples = "  vramscope export run.vram --to perfetto -o run.pftrace\n"
+                                  "  vramscope export run.vram --to torch-snapshot -o run.pickle\n"
+                                  "  vramscope export run.vram --to csv --table steps -o steps.csv\n",
+                      .make = make<ExportVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/show/answer.h"
+#include "cli/show/terminal.h"
+#include "cli/show/unit.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+class LayersVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    options_.rows = 30;
+    options_.declare(arguments);
+    arguments.text("--at", at_, kInstantHelp, "INSTANT");
+  }
+
+  Result<int> run() override {
+    return answer_each(options_, [&](const analyze::Engine& engine, int place) -> Result<Answer> {
+      auto layers = engine.layers(at_, place, options_.where);
+      if (!layers) return std::unexpected(layers.error());
+      return Answer{text(*layers), analyze::to_json(*layers)};
+    });
+  }
+
+ private:
+  std::string text(const analyze::Layers& layers) const {
+    analyze::Bytes most = 0;
+    for (const analyze::LayerRow& r : layers.rows) most = std::max({most, r.own_peak, r.total});
+    const Unit unit = Unit::for_largest(most);
+    Table table;
+    table.column("LAYER", Table::Align::left);
+    table.column("LINE", Table::Align::left, 8);
+    using Head = std::pair<std::string, int>;
+    for (const auto& [head, drop] :
+         {Head{"PARAMETERS", 3}, Head{"GRADIENTS", 4}, Head{"OPTIMIZER", 5}, Head{"ACTIVATIONS", 2}, Head{"ACT. GRADIENTS", 9},
+          Head{"TEMPORARIES", 6}, Head{"OTHER", 7}, Head{unit.name(), 0}, Head{"OWN PEAK", 1}})
+      table.column(head, Table::Align::right, drop);
+    analyze::LayerRow sum;
+    std::size_t shown = 0;
+    for (const analyze::LayerRow& r : layers.rows) {
+      sum.parameters += r.parameters;
+      sum.gradients += r.gradients;
+      sum.activation_gradients += r.activation_gradients;
+      sum.optimizer_state += r.optimizer_state;
+      sum.activations += r.activations;
+      sum.temporaries += r.temporaries;
+      sum.other += r.inputs + r.other;
+      sum.total += r.total;
+      if (options_.rows != 0 && shown >= options_.rows) continue;
+      ++shown;
+      table.row(
+          cells(r, r.name.empty() ? "– (outside layers)" : printable(r.name, 40), r.own_peak > 0 ? unit(r.own_peak) : "", unit));
+    }
+    if (layers.rows.size() > shown) table.row({fmt::format("{} more", layers.rows.size() - shown)});
+    table.total(cells(sum, "all", "", unit));
+    return headline(layers.sentence) + "\n" + table.text(wants_colour(stdout));
+  }
+
+  static std::vector<std::string> cells(const analyze::LayerRow& r, const std::string& name, const std::string& own,
+                                        const Unit& unit) {
+    return {name,
+            printable(r.line, 60),
+            unit(r.parameters),
+            unit(r.gradients),
+            unit(r.optimizer_state),
+            unit(r.activations),
+            unit(r.activation_gradients),
+            unit(r.temporaries),
+            unit(r.inputs + r.other),
+            unit(r.total),
+            own};
+  }
+
+  AnswerOptions options_;
+  std::string at_ = "steady";
+};
+
+const Register kVerb{{.name = "layers",
+                      .group = Group::answer,
+                      .help = "show the memory of each layer of the network, by category",
+                      .examples = "  vramscope layers run.vram\n"
+                                  "  vramscope layers run.vram --at peak --where 'category:activations'\n",
+                      .make = make<LayersVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

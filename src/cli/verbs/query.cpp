@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/query_script.h"
+#include "cli/run/launch.h"
+#include "cli/run_folder.h"
+#include "cli/verb.h"
+#include "cli/write_tables.h"
+#include "exporters/tables.h"
+#include "support/fresh_file.h"
+#include "support/owned_folder.h"
+
+namespace vramscope::cli {
+
+namespace {
+
+// $VRAMSCOPE_PYTHON, or the first of PATH.
+Result<std::string> interpreter() {
+  const char* chosen = std::getenv("VRAMSCOPE_PYTHON");
+  for (const char* name : {chosen != nullptr ? chosen : "python3", "python"})
+    if (const auto found = find_command(name)) return *found;
+  return fail("query runs DuckDB in Python, and there is no python3 on PATH; install it, or set VRAMSCOPE_PYTHON");
+}
+
+Result<int> run_and_wait(const std::string& file, const std::vector<std::string>& command) {
+  const pid_t child = fork();
+  if (child < 0) return fail("cannot start Python");
+  if (child == 0) {
+    become(file, command);
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+// DuckDB would follow a link that appeared in the meantime: it writes into a folder of its own, and nothing is replaced.
+template <typename Write>
+Result<int> write_new(const std::filesystem::path& output, const Write& write) {
+  const std::filesystem::path parent = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
+  const auto folder = support::OwnedFolder::create(parent, ".vramscope-query-");
+  if (!folder) return fail(fmt::format("{}: cannot create the file; choose another output file", output.string()));
+  const std::filesystem::path fresh = folder->path() / "result.parquet";
+  Result<int> code = write(fresh.string());
+  if (code && *code == 0 && !support::rename_to_new(fresh, output)) code = support::exists_already(output);
+  folder->remove([](std::string_view) { return true; });
+  return code;
+}
+
+class QueryVerb final : public VerbBody {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.operands("words", words_, "traces or run folders, then the query");
+    arguments.choice("--format", format_, {"table", "csv", "json", "parquet"}, "format of the result (default: table)");
+    arguments.text("-o,--output", output_, "output file for --format parquet, which must not exist", "FILE");
+  }
+
+  Result<int> run() override {
+    if (words_.size() < 2) return fail("expected one or more traces, then a query such as 'select * from steps'");
+    if ((format_ == "parquet") != !output_.empty()) return fail("-o is needed for --format parquet, and only there");
+    std::error_code error;
+    if (!output_.empty() && std::filesystem::exists(std::filesystem::symlink_status(output_, error)))
+      return support::exists_already(output_);
+    const auto python = interpreter();
+    if (!python) return std::unexpected(python.error());
+    const std::string sql = words_.back();
+    std::vector<std::filesystem::path> traces;
+    for (std::size_t i = 0; i + 1 < words_.size(); ++i) {
+      const auto found = traces_of(words_[i]);
+      if (!found) return std::unexpected(found.error());
+      traces.insert(traces.end(), found->begin(), found->end());
+    }
+    const auto folder = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-query-");
+    if (!folder) return std::unexpected(folder.error());
+    Status written = write_tables(traces, folder->path(), [&](std::string_view table) { return sql.find(table) != sql.npos; });
+    const auto ask = [&](const std::string& output) -> Result<int> {
+      if (!written) return std::unexpected(written.error());
+      return run_and_wait(*python, {*python, "-c", kQueryScript, folder->path().string(), format_, output, sql});
+    };
+    const auto code = output_.empty() ? ask("") : write_new(output_, ask);
+    folder->remove([](std::string_view name) { return name.ends_with(".parquet"); });
+    if (code && *code == kNoDuckDb)
+      return fail(fmt::format(
+          "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",
+          *python));
+    return code;
+  }
+
+ private:
+  std::vector<std::string> words_;
+  std::string format_ = "table", output_;
+};
+
+const Register kVerb{{.name = "query",
+                      .group = Group::inspect,
+                      .help = "query one or more traces with SQL, using DuckDB",
+                      .examples =
+                          "  vramscope query run.vram \"select layer, sum(granted) from blocks group by layer order by 2 desc\"\n"
+                          "  vramscope query runs/today \"select rank, max(peak) from steps group by rank\" --format csv\n",
+                      .make = make<QueryVerb>}};
+
+}  // namespace
+
+}  // namespace vramscope::cli

@@ -1,0 +1,231 @@
+// PyTorch's memory snapshot: the pickle that torch.cuda.memory._dump_snapshot() writes, so that memory_viz shows any recording.
+// Sizes are granted bytes, so that sums there equal ours.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analyze/absent.h"
+#include "analyze/block_rows.h"
+#include "exporters/format.h"
+#include "exporters/pickle_writer.h"
+
+namespace vramscope::exporters::torch_snapshot {
+
+extern const Format kFormat;
+
+namespace {
+
+using analyze::BlockRow;
+using analyze::RegionRow;
+
+struct Segment {
+  std::uint64_t bytes = 0;
+  std::vector<BlockRow> blocks;  // live at the end, by address
+};
+using Segments = std::map<std::uint64_t, Segment>;  // by address
+
+class Snapshot {
+ public:
+  Snapshot(const Request& request, Output& out)
+      : engine_(request.engine), rows_(request.engine), pickle_(out), out_(out), start_us_(engine_.overview().start_realtime_us) {
+    regions_ = rows_.regions();
+    for (const analyze::Place& place : engine_.places())
+      if (!place.driver && place.device >= 0) devices_ = std::max(devices_, place.device + 1);
+    if (devices_ == 0) devices_ = 1;  // a recording of the host alone is shown as device 0
+  }
+
+  void write() {
+    pickle_.begin_dict();
+    pickle_.text("segments");
+    write_segments();
+    pickle_.text("device_traces");
+    pickle_.begin_list();
+    for (std::int64_t device = 0; device < devices_; ++device) write_trace(device);
+    pickle_.end_list();
+    pickle_.text("allocator_settings");
+    pickle_.begin_dict();
+    pickle_.member("vramscope", std::string_view(VRAMSCOPE_VERSION));
+    pickle_.end_dict();
+    pickle_.end_dict();
+    pickle_.finish();
+  }
+
+ private:
+  // The device whose trace shows the pool's blocks; -1: none does.
+  std::int64_t device_of(std::uint32_t pool) const {
+    const int index = rows_.place_of_pool(pool);
+    if (index < 0) return -1;
+    const analyze::Place& place = engine_.places()[static_cast<std::size_t>(index)];
+    if (place.driver) return -1;
+    if (place.device >= 0) return place.device;
+    return index == engine_.main_place() ? 0 : -1;
+  }
+
+  Segments segments_of(std::int64_t device) {
+    Segments out;
+    for (const RegionRow& region : regions_) {
+      if (device_of(region.pool) != device) continue;
+      if (region.returned)
+        out.erase(region.address);
+      else
+        out[region.address].bytes = region.bytes;
+    }
+    std::map<std::uint64_t, BlockRow> live;
+    for (std::uint64_t id = 0; id < rows_.size(); ++id) {
+      if (!rows_.recorded(id)) continue;
+      const BlockRow block = rows_.row(id);
+      if (block.death == analyze::kNever && device_of(block.pool) == device) live.emplace(block.address, block);
+    }
+    for (const auto& [address, block] : live) {
+      auto after = out.upper_bound(address);
+      const bool inside =
+          after != out.begin() && address + block.granted <= std::prev(after)->first + std::prev(after)->second.bytes;
+      // The region of a block may be unknown, as with PyTorch: then the block is a segment of its own.
+      Segment& segment = inside ? std::prev(after)->second : out[address];
+      segment.bytes = std::max(segment.bytes, inside ? segment.bytes : block.granted);
+      segment.blocks.push_back(block);
+    }
+    return out;
+  }
+
+  void write_segments() {
+    pickle_.begin_list();
+    for (std::int64_t device = 0; device < devices_; ++device)
+      for (const auto& [address, segment] : segments_of(device)) {
+        std::uint64_t allocated = 0, requested = 0;
+        for (const BlockRow& block : segment.blocks) {
+          allocated += block.granted;
+          requested += block.requested;
+        }
+        pickle_.begin_dict();
+        pickle_.member("device", device);
+        pickle_.member("address", address);
+        pickle_.member("total_size", segment.bytes);
+        pickle_.member("allocated_size", allocated);
+        pickle_.member("active_size", allocated);
+        pickle_.member("requested_size", requested);
+        pickle_.member("stream", std::int64_t{0});
+        pickle_.member("segment_type", std::string_view("large"));
+        pickle_.text("segment_pool_id");
+        pickle_.pair([&] {
+          pickle_.integer(0);
+          pickle_.integer(0);
+        });
+        pickle_.member("is_expandable", false);
+        pickle_.text("frames");
+        frames(0, {});
+        pickle_.text("blocks");
+        write_blocks(address, segment);
+        pickle_.end_dict();
+      }
+    pickle_.end_list();
+  }
+
+  void write_blocks(std::uint64_t address, const Segment& segment) {
+    pickle_.begin_list();
+    std::uint64_t at = address;
+    for (const BlockRow& block : segment.blocks) {
+      if (block.address > at) write_block(at, block.address - at, nullptr);
+      write_block(block.address, block.granted, &block);
+      at = block.address + block.granted;
+    }
+    if (at < address + segment.bytes) write_block(at, address + segment.bytes - at, nullptr);
+    pickle_.end_list();
+  }
+
+  void write_block(std::uint64_t address, std::uint64_t bytes, const BlockRow* block) {
+    pickle_.begin_dict();
+    pickle_.member("address", address);
+    pickle_.member("size", bytes);
+    pickle_.member("requested_size", block != nullptr ? block->requested : std::uint64_t{0});
+    pickle_.member("state", std::string_view(block != nullptr ? "active_allocated" : "inactive"));
+    pickle_.text("frames");
+    if (block != nullptr)
+      frames(block->stack, block->texts->op);
+    else
+      frames(0, {});
+    pickle_.end_dict();
+  }
+
+  void write_trace(std::int64_t device) {
+    pickle_.begin_list();
+    std::size_t next_region = 0;
+    const auto regions_until = [&](analyze::Moment moment) {
+      for (; next_region < regions_.size() && regions_[next_region].at <= moment; ++next_region) {
+        const RegionRow& region = regions_[next_region];
+        if (device_of(region.pool) == device)
+          entry(region.returned ? "segment_free" : "segment_alloc", region.address, region.bytes, 0, region.time_us, 0, {});
+      }
+    };
+    rows_.each_event([&](analyze::Moment moment, const analyze::RowEvent& event) {
+      regions_until(moment);
+      const BlockRow block = rows_.row(event.block);
+      if (device_of(block.pool) != device) return true;
+      if (event.is_free) {
+        entry("free_requested", block.address, block.granted, block.stream, event.time_us, 0, {});
+        entry("free_completed", block.address, block.granted, block.stream, event.time_us, 0, {});
+      } else {
+        entry("alloc", block.address, block.granted, block.stream, event.time_us, block.stack, block.texts->op);
+      }
+      return out_.good();
+    });
+    regions_until(analyze::kNever);
+    pickle_.end_list();
+  }
+
+  void entry(std::string_view action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, std::uint64_t time_us,
+             std::uint32_t stack, std::string_view op) {
+    pickle_.begin_dict();
+    pickle_.member("action", action);
+    pickle_.member("addr", address);
+    pickle_.member("size", bytes);
+    pickle_.member("stream", stream);
+    pickle_.member("time_us", start_us_ + time_us);
+    pickle_.text("frames");
+    frames(stack, op);
+    pickle_.end_dict();
+    out_.settle();
+  }
+
+  // Innermost first; the op, where there is one, is the innermost. Written once for each stack and op.
+  void frames(std::uint32_t stack, std::string_view op) {
+    const auto [known, fresh] = stacks_.try_emplace({stack, std::string(op)}, 0);
+    if (!fresh) return pickle_.get(known->second);
+    pickle_.begin_list();
+    if (!op.empty()) frame(op, {}, 0);
+    for (const analyze::Frame& each : engine_.stack(stack))
+      frame(each.function.empty() ? fmt::format("{}+{:#x}", each.file, each.offset) : each.function, each.file, each.line);
+    pickle_.end_list();
+    known->second = pickle_.memoize();
+  }
+
+  void frame(std::string_view name, std::string_view file, std::uint64_t line) {
+    pickle_.begin_dict();
+    pickle_.member("name", name);
+    pickle_.member("filename", file);
+    pickle_.member("line", line);
+    pickle_.end_dict();
+  }
+
+  const analyze::Engine& engine_;
+  analyze::BlockRows rows_;
+  PickleWriter pickle_;
+  Output& out_;
+  std::uint64_t start_us_;
+  std::int64_t devices_ = 0;
+  std::vector<RegionRow> regions_;
+  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> stacks_;
+};
+
+Status write(const Request& request, Output& out) {
+  if (request.engine.main_place() < 0) return fail(std::string(analyze::kNoAllocations));
+  Snapshot(request, out).write();
+  return {};
+}
+
+}  // namespace
+
+const Format kFormat{
+    .name = "torch-snapshot", .extension = ".pickle", .opens_in = "PyTorch's memory_viz", .binary = true, .write = write};
+
+}  // namespace vramscope::exporters::torch_snapshot

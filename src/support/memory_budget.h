@@ -1,0 +1,38 @@
+// How much memory a file may use: a fixed share, plus a multiple of its size.
+//
+// Counts in a file cost it nothing, so whatever is sized by one is charged here first. Recordings stay far below the limit:
+// each event takes at least 0.1 bytes of the file, and about 30 bytes of memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace vramscope::support {
+
+inline constexpr std::uint64_t kMemoryForAnyFile = std::uint64_t{512} << 20;
+inline constexpr std::uint64_t kMemoryPerFileByte = 256;
+
+// What a program that answers questions about a file of this size may use.
+constexpr std::uint64_t memory_for(std::uint64_t file_bytes) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return file_bytes > kMost / kMemoryPerFileByte ? kMost : kMemoryForAnyFile + file_bytes * kMemoryPerFileByte;
+}
+
+// Thread-safe.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::uint64_t bytes) : left_(bytes) {}
+  // False if that is more than what is left; then nothing is charged. Nothing is ever returned.
+  bool take(std::uint64_t count, std::uint64_t size = 1) {
+    std::uint64_t left = left_.load(std::memory_order_relaxed);
+    do {
+      if (size != 0 && count > left / size) return false;
+    } while (!left_.compare_exchange_weak(left, left - count * size, std::memory_order_relaxed));
+    return true;
+  }
+
+ private:
+  std::atomic<std::uint64_t> left_;
+};
+
+}  // namespace vramscope::support

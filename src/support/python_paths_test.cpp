@@ -1,0 +1,25 @@
+#include "support/python_paths.h"
+
+#include <gtest/gtest.h>
+
+namespace vramscope::support {
+namespace {
+
+TEST(PythonPaths, WhatPythonAndItsPackageManagersInstalled) {
+  EXPECT_TRUE(is_installed_python("/usr/lib/python3.11/threading.py"));
+  EXPECT_TRUE(is_installed_python("/opt/conda/lib/python3.12/site-packages/keras/src/layers/core/dense.py"));
+  EXPECT_TRUE(is_installed_python("/usr/lib/python3/dist-packages/torch/nn/modules/linear.py"));
+  EXPECT_TRUE(is_installed_python("/usr/lib64/python3.9/site-packages/jax/_src/api.py"));
+}
+
+TEST(PythonPaths, OurOwnFilesInACheckout) { EXPECT_TRUE(is_installed_python("/srv/checkout/python/vramscope/_hooks/torch.py")); }
+
+TEST(PythonPaths, FoldersOfTheUserWithSimilarNames) {
+  EXPECT_FALSE(is_installed_python("/srv/study/vramscope/examples/train.py"));
+  EXPECT_FALSE(is_installed_python("/vramscope/train.py"));
+  EXPECT_FALSE(is_installed_python("/srv/study/lib/python/train.py"));
+  EXPECT_FALSE(is_installed_python("/srv/study/site-packages-study/train.py"));
+}
+
+}  // namespace
+}  // namespace vramscope::support

@@ -1,0 +1,85 @@
+// The categories of blocks in whole traces: what is reported about an op, what one op of a backward pass keeps for itself.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "analyze/api.h"
+#include "training.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+using trace::MarkEdge;
+using trace::MarkKind;
+using tracegen::Handle;
+using tracegen::Maker;
+
+class CategoriesTest : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove(path_); }
+
+  Maker maker() { return Maker::create(path_, {}).value(); }
+
+  // By op and region, at the peak.
+  std::map<std::pair<std::string, std::string>, std::string> at_peak(Maker& m) {
+    EXPECT_TRUE(m.finish());
+    OpenOptions options;
+    options.keep_index = false;
+    const Live live = Engine::open(path_, options).value().live({.at = "peak", .by = {}, .where = {}, .limit = 0}).value();
+    std::map<std::pair<std::string, std::string>, std::string> out;
+    for (const Block& block : live.blocks) out[{block.op, block.region}] = block.category;
+    return out;
+  }
+
+  fs::path path_ = fs::temp_directory_path() / ("vs-categories-" + std::to_string(::getpid()) + ".vram");
+};
+
+TEST_F(CategoriesTest, ScratchOfAnOpThatMakesAGradientIsNoGradient) {
+  constexpr const char* kOp = "gradient_tape/net/conv/Conv2DBackpropFilter";
+  Maker m = maker();
+  m.report(trace::VariableOp{m.string(kOp), trace::OpRole::gradient, trace::Category::gradient, m.string("conv/kernel")});
+  m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
+  const Handle result = m.alloc({kOp, "output", 4096}).value(), trial = m.alloc({kOp, "", 1u << 20}).value(),
+               scratch = m.alloc({kOp, "temp", 8192}).value();
+  const Handle other = m.alloc({"gradient_tape/net/conv/Conv2DBackpropInput", "output", 4096}).value();
+  for (const Handle& h : {result, trial, scratch, other}) m.free(h);
+  m.mark(MarkKind::step, MarkEdge::end, "train", 1);
+  auto said = at_peak(m);
+  EXPECT_EQ((said[{kOp, "output"}]), "gradients");
+  EXPECT_EQ((said[{kOp, ""}]), "workspace");
+  EXPECT_EQ((said[{kOp, "temp"}]), "temporaries");
+  EXPECT_EQ((said[{"gradient_tape/net/conv/Conv2DBackpropInput", "output"}]), "activation gradients");
+}
+
+// An executor starts backward ops early: when a block is freed says less than who reads it.
+TEST_F(CategoriesTest, WhatTheBackwardPassReadsIsAnActivationWheneverItIsFreed) {
+  Maker m = maker();
+  m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});
+  m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
+  const Handle kept = m.alloc({"net/dense/Relu", "output", 4096}).value(),
+               passing = m.alloc({"net/dense/MatMul", "output", 4096}).value();
+  m.free(kept);
+  m.free(passing);
+  m.free(m.alloc({"gradient_tape/net/dense/ReluGrad", "output", 4096}).value());
+  m.mark(MarkKind::step, MarkEdge::end, "train", 1);
+  auto said = at_peak(m);
+  EXPECT_EQ((said[{"net/dense/Relu", "output"}]), "activations");
+  EXPECT_EQ((said[{"net/dense/MatMul", "output"}]), "temporaries");
+}
+
+TEST_F(CategoriesTest, AnEvaluationRunsTheSameOpsAndKeepsNothing) {
+  Maker m = maker();
+  m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});
+  m.mark(MarkKind::phase, MarkEdge::begin, "evaluate");
+  m.free(m.alloc({"net/dense/Relu", "output", 4096}).value());
+  m.mark(MarkKind::phase, MarkEdge::end, "evaluate");
+  EXPECT_NE((at_peak(m)[{"net/dense/Relu", "output"}]), "activations");
+}
+
+}  // namespace
+}  // namespace vramscope

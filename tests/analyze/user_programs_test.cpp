@@ -1,0 +1,184 @@
+// Host memory, samples and shapes of steps, tapes and types: traces whose truth the test knows.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "analyze/api.h"
+#include "analyze/json.h"
+#include "training.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+using trace::MarkEdge;
+using trace::MarkKind;
+using tracegen::Handle;
+using tracegen::Maker;
+constexpr std::uint64_t kMiB = 1u << 20;
+
+class UserProgram : public ::testing::Test {
+ protected:
+  ~UserProgram() override { fs::remove(path_); }
+  Maker maker() { return Maker::create(path_, {}).value(); }
+  Engine engine() {
+    OpenOptions options;
+    options.keep_index = false;
+    return Engine::open(path_, options).value();
+  }
+  static trace::TracedGraph traced(Maker& m, const char* function, std::uint64_t depth, std::uint64_t before,
+                                   std::uint64_t after) {
+    return {m.string(function), m.string("/data/train.py"), 7, depth, 10, before, after};
+  }
+  Finding finding(std::string_view id) {
+    const Findings all = engine().findings();
+    const auto found = std::ranges::find(all.findings, id, &Finding::id);
+    return found == all.findings.end() ? Finding{} : *found;
+  }
+
+ private:
+  fs::path path_ = fs::temp_directory_path() / ("vs-user-" + std::to_string(::getpid()) + ".vram");
+};
+
+TEST_F(UserProgram, InnerGraphsAreNotCountedTwice) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  m.report(traced(m, "inner", 1, 110 * kMiB, 140 * kMiB));
+  m.report(traced(m, "other", 1, 140 * kMiB, 150 * kMiB));
+  m.report(traced(m, "outer", 0, 100 * kMiB, 155 * kMiB));
+  m.report(traced(m, "inner", 0, 155 * kMiB, 157 * kMiB));
+  ASSERT_TRUE(m.finish());
+  const Host host = engine().host().value();
+  ASSERT_EQ(host.graphs.size(), 3u);
+  EXPECT_EQ(host.graphs[0].function, "inner");
+  EXPECT_EQ(host.graphs[0].bytes, 32 * static_cast<std::int64_t>(kMiB));
+  EXPECT_EQ(host.graphs[0].traces, 2u);
+  EXPECT_EQ(host.graphs[1].bytes, 15 * static_cast<std::int64_t>(kMiB))
+      << "55 of outer, of which 40 are those of inner functions";
+  EXPECT_EQ(host.built, 57 * static_cast<std::int64_t>(kMiB));
+  EXPECT_EQ(host.graphs[0].line, "train.py:7");
+}
+
+TEST_F(UserProgram, StagesHoldElementsTimesTheirSize) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  const trace::StringId file = m.string("/data/input.py");
+  m.report(trace::DatasetStage{m.string("shuffle"), file, 4, 1, 512, 1000});
+  m.report(trace::DatasetStage{m.string("prefetch"), file, 5, 2, 0, 1000});
+  m.report(trace::DatasetStage{m.string("cache"), file, 6, 3, ~std::uint64_t{0}, ~std::uint64_t{0}});
+  m.report(trace::StageBuffer{m.string("Shuffle"), 1, 500, 500'000});
+  m.report(trace::StageBuffer{m.string("Shuffle"), 1, 100, 100'000});
+  ASSERT_TRUE(m.finish());
+  const Host host = engine().host().value();
+  ASSERT_EQ(host.stages.size(), 3u);
+  EXPECT_EQ(host.stages[0].most, 512'000u);
+  EXPECT_EQ(host.stages[0].counted, 500'000u) << "the most that was ever counted";
+  EXPECT_FALSE(host.stages[1].most) << "TensorFlow chooses the size";
+  EXPECT_FALSE(host.stages[2].most) << "no such product";
+}
+
+TEST_F(UserProgram, TheLookThatSawMostCounts) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  const trace::StringId file = m.string("/data/train.py"), numpy = m.string("numpy"), python = m.string("python");
+  m.report(trace::HostLine{numpy, file, 3, 1, 9 * kMiB, 2});
+  m.report(trace::HostLine{python, {}, 0, 1, 4 * kMiB, 9000});
+  m.report(trace::HostLine{numpy, file, 3, 2, kMiB, 1});
+  ASSERT_TRUE(m.finish());
+  const Host host = engine().host().value();
+  ASSERT_EQ(host.lines.size(), 2u);
+  EXPECT_EQ(host.lines[0].line, "train.py:3");
+  EXPECT_EQ(host.lines[1].line, "");
+  const auto arrays = std::ranges::find(host.owners, "in NumPy arrays", [](const auto& owner) { return owner.first; });
+  ASSERT_NE(arrays, host.owners.end());
+  EXPECT_EQ(arrays->second, 9 * kMiB);
+}
+
+// Epochs of four batches, the last of them smaller; in one step of the second epoch, sequences are longer.
+TEST_F(UserProgram, WhyStepsDiffer) {
+  Maker m = maker();
+  for (int step = 1; step <= 12; ++step) {
+    if (step % 4 == 1) m.mark(MarkKind::epoch, MarkEdge::begin, "epoch", step / 4 + 1);
+    if (step % 4 <= 1) m.mark(MarkKind::check, MarkEdge::instant, "samples", step % 4 == 0 ? 10 : 32);
+    m.mark(MarkKind::step, MarkEdge::begin, "train", step);
+    m.wait(1000);
+    const int length = step == 7 ? 300 : 100, batch = step % 4 == 0 ? 10 : 32;
+    const std::string shape = "[" + std::to_string(batch) + "," + std::to_string(length) + ",8]";
+    Handle block = *m.alloc({"dense/Relu", "output", static_cast<std::uint64_t>(batch * length) * 32, 0, 1, shape});
+    m.free(block);
+    m.mark(MarkKind::step, MarkEdge::end, "train", step);
+    if (step % 4 == 0) m.mark(MarkKind::epoch, MarkEdge::end, "epoch", step / 4);
+  }
+  ASSERT_TRUE(m.finish());
+  const Steps steps = engine().steps();
+  ASSERT_EQ(steps.steps.size(), 12u);
+  for (const Step& step : steps.steps) EXPECT_EQ(step.samples, step.number % 4 == 0 ? 10u : 32u) << step.number;
+  EXPECT_EQ(steps.steps[7].why, "a smaller batch: 10 instead of 32");
+  EXPECT_NE(steps.steps[6].why.find("longer inputs: 300 instead of 100 along axis 1"), std::string::npos) << steps.steps[6].why;
+  EXPECT_EQ(steps.reason, "The last step of each epoch has a smaller batch: 10 instead of 32.");
+  EXPECT_NEAR(steps.samples_per_s.value_or(0), 1e6 * 32 / static_cast<double>(steps.interval_us.value_or(1)), 1);
+  EXPECT_GE(steps.interval_us.value_or(0), 1000u);
+}
+
+TEST_F(UserProgram, ATapeKeepsWhatIsFreedWhenItDies) {
+  Maker m = maker();
+  Handle before = *m.alloc({"old", "output", kMiB});
+  m.mark(MarkKind::tape, MarkEdge::begin, "persistent", 1, "/data/train.py:12");
+  Handle kept = *m.alloc({"Relu", "output", 4 * kMiB}), more = *m.alloc({"Relu", "output", 2 * kMiB});
+  m.report(trace::PersistentTape{m.string("/data/train.py"), 12, 2});
+  m.mark(MarkKind::tape, MarkEdge::end, "persistent", 1);
+  m.free(kept);
+  m.free(before);
+  m.free(more);
+  Handle after = *m.alloc({"Relu", "output", kMiB});
+  m.free(after);
+  ASSERT_TRUE(m.finish());
+  const Finding tape = finding("persistent-tape");
+  EXPECT_EQ(tape.at_stake, 6 * kMiB);
+  EXPECT_EQ(tape.title, "The persistent tape at train.py:12 keeps 6.0 MiB until it is deleted.");
+}
+
+TEST_F(UserProgram, Float64EntersWithTheArrayNotWithItsUse) {
+  Maker m = maker();
+  m.alloc({"MatMul", "output", 8 * kMiB, 0, 2, "", "/data/train.py", 20});
+  m.report(trace::Float64Variable{m.string("table"), m.string("/data/train.py"), 7, 8 * kMiB});
+  m.report(trace::Float64Enters{m.string("/data/train.py"), 3, 16 * kMiB});
+  ASSERT_TRUE(m.finish());
+  EXPECT_NE(finding("float64").title.find("it enters at train.py:3."), std::string::npos);
+}
+
+TEST_F(UserProgram, WithoutAReportTheFirstOpOfTheTypeIsWhereItEnters) {
+  Maker m = maker();
+  m.alloc({"Cast", "output", 2 * kMiB, 0, 2, "", "/data/train.py", 11});
+  m.alloc({"MatMul", "output", 8 * kMiB, 0, 2, "", "/data/train.py", 20});
+  ASSERT_TRUE(m.finish());
+  EXPECT_NE(finding("float64").title.find("it enters at train.py:11."), std::string::npos);
+}
+
+TEST_F(UserProgram, ReportsThatSayNothingDoNoHarm) {
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  m.report(trace::TracedGraph{.depth = kMost});
+  m.report(trace::TracedGraph{.depth = 64, .host_before = 0, .host_after = kMost / 2});
+  m.report(trace::TracedGraph{.depth = 63, .host_before = kMost, .host_after = 0});
+  m.report(trace::TracedGraph{.host_before = kMost / 2 + 1});
+  m.report(trace::DatasetStage{});
+  m.report(trace::StageBuffer{.number = kMost, .bytes = kMost});
+  m.report(trace::Float64Enters{});
+  m.report(trace::HostLine{.look = kMost, .bytes = kMost});
+  m.report(trace::HostLine{.look = kMost, .bytes = kMost});
+  m.mark(MarkKind::check, MarkEdge::instant, "samples", -5);
+  m.mark(MarkKind::tape, MarkEdge::end, "persistent", 3);
+  ASSERT_TRUE(m.finish());
+  const Engine e = engine();
+  EXPECT_FALSE(to_json(e.host().value()).empty());
+  EXPECT_FALSE(to_json(e.findings()).empty());
+}
+
+}  // namespace
+}  // namespace vramscope

@@ -1,0 +1,72 @@
+"""On a terminal of 80 columns, no table breaks a row: columns go in a fixed order, and the answer names those that went."""
+import re
+import subprocess
+
+import pytest
+
+from terminal import Terminal
+
+CASES = {"train": ["autotune", "steps=24", "layers=6"], "leak": ["leak", "steps=40"], "shapes": ["shapes"], "oom": ["killed"], "layers": ["transformer"],
+         "grown": ["grown"], "hostile": ["hostile"]}
+VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(scope="module")
+def traces(build, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("narrow")
+    for name, (case, *settings) in CASES.items():
+        subprocess.run([build / "tracegen", case, folder / f"{name}.vram", *settings], check=True, capture_output=True)
+    return folder
+
+
+def lines_of(vramscope, *arguments, columns=80):
+    with Terminal([vramscope, *arguments], columns=columns, rows=200) as terminal:
+        assert terminal.exit_code() == 0
+        return [ESCAPE.sub("", line) for line in terminal.raw.decode().split("\r\n")]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_line_fits(vramscope, traces, verb, name):
+    lines = lines_of(vramscope, verb, traces / f"{name}.vram")
+    assert any(line.startswith("  ") for line in lines) or len(lines) < 4
+    for line in lines:
+        assert len(line) <= 80, f"{len(line)} columns: {line}"
+
+
+def test_two_runs_side_by_side_fit(vramscope, traces):
+    for line in lines_of(vramscope, "diff", traces / "train.vram", traces / "leak.vram"):
+        assert len(line) <= 80, line
+
+
+def heads(lines):
+    return next(line for line in lines if "PEAK" in line and line.startswith("  "))
+
+
+def dropped(lines):
+    """What the first table says that it lacks."""
+    table = lines[lines.index(heads(lines)) :]
+    table = table[: table.index("")] if "" in table else table
+    said = " ".join(line.strip() for line in table).partition("Not shown at this width: ")[2]
+    return said.partition(".")[0].split(", ") if said else []
+
+
+def test_columns_go_in_the_stated_order_and_are_named(vramscope, traces):
+    wide = lines_of(vramscope, "steps", traces / "train.vram", columns=120)
+    narrow = lines_of(vramscope, "steps", traces / "train.vram")
+    order = ["BEFORE OPT", "AFTER OPT", "CHURN", "BLOCKS", "ALLOCATED", "SAMPLES", "TIME", "FORWARD", "BACKWARD", "OPTIMIZER", "AFTER", "GROWTH"]
+    for kept in ("STEP", "PEAK MiB", "GROWTH"):
+        assert kept in heads(narrow)
+    gone = dropped(narrow)
+    assert gone and gone == order[: len(gone)]
+    for head in gone:
+        assert f"{head} " not in heads(narrow) and not heads(narrow).endswith(head)
+    assert len(dropped(wide)) < len(gone)
+
+
+def test_the_verdict_keeps_its_whole_evidence(vramscope, traces):
+    text = " ".join(" ".join(lines_of(vramscope, "oom", traces / "oom.vram")).split())
+    wide = " ".join(subprocess.run([vramscope, "oom", traces / "oom.vram"], check=True, capture_output=True, text=True).stdout.split())
+    evidence = re.search(r"too big +yes +yes +(live memory.*?) The request", wide).group(1)
+    assert sorted(evidence.split()) == sorted(re.search(r"too big yes yes (live memory.*?) The request", text).group(1).split())

@@ -1,0 +1,42 @@
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def made(build, run, tmp_path_factory):
+    """made(case) -> (trace, what its generator counted)."""
+    folder = tmp_path_factory.mktemp("traces")
+    known = {}
+
+    def make(case):
+        if case not in known:
+            trace = folder / f"{case}.vram"
+            known[case] = trace, json.loads(run([build / "tracegen", case, trace, "seed=7"]).stdout)
+        return known[case]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def export(vramscope, run, tmp_path_factory):
+    """export(trace, format, *options) -> the file."""
+    folder = tmp_path_factory.mktemp("exported")
+    count = iter(range(10_000))
+
+    def call(trace, to, *options):
+        file = folder / f"{next(count)}.{to}.tfevents"
+        run([vramscope, "export", trace, "--to", to, "-o", file, *options])
+        return file
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def answer(vramscope, run):
+    """answer(verb, trace, *options) -> the verb's JSON."""
+
+    def call(verb, trace, *options):
+        return json.loads(run([vramscope, verb, trace, "--json", *options]).stdout)
+
+    return call

@@ -1,0 +1,4 @@
+"""The generated traces on which formats are compared."""
+
+# A run with a peak far above its steady state, one that ended out of memory, one with a leak, one without marks.
+CASES = ["autotune", "killed", "leak", "nomarks"]

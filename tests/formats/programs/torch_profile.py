@@ -1,0 +1,22 @@
+"""Writes a Chrome trace of torch.profiler on the CPU, and prints what the profiler's own list of events adds up to."""
+import json
+import sys
+
+import torch
+
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    kept = []
+    x = torch.randn(256, 256)
+    for i in range(10):
+        y = x @ x
+        kept.append(torch.relu(y))
+    del kept[3:], y
+profile.export_chrome_trace(sys.argv[1])
+live = peak = allocs = 0
+for event in profile.profiler.kineto_results.events():
+    if event.name() != "[memory]":
+        continue
+    live += event.nbytes()
+    allocs += event.nbytes() > 0
+    peak = max(peak, live)
+print(json.dumps({"peak": peak, "end": live, "allocs": allocs}))

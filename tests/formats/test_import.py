@@ -1,0 +1,275 @@
+"""Profiles made by their real producers, or by a faithful model of them, have the producer's own figures after import."""
+import gzip
+import json
+import os
+import pickle
+import random
+import subprocess
+
+import pytest
+import torch_allocator
+from format_cases import CASES
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+
+
+@pytest.fixture
+def imported(vramscope, run, tmp_path):
+    """imported(file) -> the trace."""
+
+    def call(file):
+        trace = tmp_path / f"{file.name}.vram"
+        run([vramscope, "import", file, "-o", trace])
+        return trace
+
+    return call
+
+
+def place(answer, trace, name):
+    return next(p for p in answer("summary", trace)["overview"]["places"] if p["name"] == name)
+
+
+def figures(answer, trace, name="GPU 0"):
+    at = place(answer, trace, name)
+    return at["peak"], at["end"], at["allocs"]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_torch_snapshot(imported, answer, tmp_path, protocol, seed):
+    """What the allocator's own statistics say, to the byte: granted sizes are not in the trace of a snapshot."""
+    model = torch_allocator.run(seed=seed)
+    file = tmp_path / "snapshot.pickle"
+    file.write_bytes(pickle.dumps(model.snapshot(), protocol=protocol))
+    trace = imported(file)
+    assert figures(answer, trace) == (model.peak, model.allocated, sum(e["action"] == "alloc" for e in model.trace))
+    assert place(answer, trace, "GPU 0")["regions_peak"] == model.reserved
+    pool = answer("summary", trace)["pools"][0]
+    assert pool["peak_requested_bytes"] == model.requested_peak
+    lines = {group["keys"][0] for group in answer("peak", trace, "--at", "peak", "--by", "line", "-n", "0")["groups"]}
+    assert any(line.startswith("model_") for line in lines)
+
+
+def test_torch_snapshot_whose_ring_wrapped(imported, answer, tmp_path):
+    """The first events are missing: blocks of before are live from the start, and the end is exact."""
+    model = torch_allocator.run(2000)
+    file = tmp_path / "snapshot.pickle"
+    file.write_bytes(pickle.dumps(model.snapshot(500)))
+    trace = imported(file)
+    assert figures(answer, trace)[1] == model.allocated
+    said = answer("summary", trace)["settings"]
+    assert "before its history began" in said["source.lacks"]
+
+
+def test_torch_snapshots_of_old_versions(imported, answer, tmp_path):
+    """Up to 1.12 a list of segments whose blocks have no address; 2.0 has no times."""
+    model = torch_allocator.run(300)
+    snapshot = model.snapshot()
+    old = [{**segment, "blocks": [{"size": b["size"], "state": b["state"]} for b in segment["blocks"]]} for segment in snapshot["segments"]]
+    without_time = {"segments": snapshot["segments"],
+                    "device_traces": [[{k: v for k, v in e.items() if k != "time_us"} for e in snapshot["device_traces"][0]]]}
+    (tmp_path / "list").write_bytes(pickle.dumps(old, protocol=2))
+    (tmp_path / "2.0").write_bytes(pickle.dumps(without_time))
+    assert figures(answer, imported(tmp_path / "list"))[1] == model.allocated
+    assert figures(answer, imported(tmp_path / "2.0"))[:2] == (model.peak, model.allocated)
+
+
+class Hostile:
+    def __reduce__(self):
+        return os.system, ("touch hostile-ran",)
+
+
+def test_code_in_a_pickle_is_refused(vramscope, run, tmp_path):
+    for protocol in (2, 4):
+        file = tmp_path / f"{protocol}.pickle"
+        file.write_bytes(pickle.dumps({"segments": [], "device_traces": [[Hostile()]]}, protocol=protocol))
+        done = run([vramscope, "import", file, "-o", tmp_path / "x.vram"], code=2, cwd=tmp_path)
+        assert "never run" in done.stderr and done.stderr.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["2.pickle", "4.pickle"]
+
+
+def test_memory_of_an_import_is_bounded(run_measured, vramscope, tmp_path):
+    """A snapshot of some tens of MB takes less than twice its size, besides what any import takes."""
+    model = torch_allocator.run(40_000, seed=3)
+    snapshot = model.snapshot()
+    snapshot["device_traces"][0] = [dict(e) for _ in range(8) for e in snapshot["device_traces"][0]]
+    file = tmp_path / "large.pickle"
+    file.write_bytes(pickle.dumps(snapshot))
+    small = tmp_path / "small.pickle"
+    small.write_bytes(pickle.dumps(torch_allocator.run(100).snapshot()))
+    base = run_measured([vramscope, "import", small, "-o", tmp_path / "small.vram"])
+    most = run_measured([vramscope, "import", file, "-o", tmp_path / "large.vram"])
+    assert base[1] == 0 and most[1] == 0, most[3]
+    # The index that is built to report the result takes most of it.
+    assert most[0] - base[0] < 4 * file.stat().st_size
+
+
+@pytest.fixture(scope="module")
+def tensorflow_files(newest_tensorflow, tmp_path_factory):
+    """A profile, dumps and a log, with what TensorFlow counted."""
+    folder = tmp_path_factory.mktemp("tensorflow")
+    done = subprocess.run([newest_tensorflow, os.path.join(PROGRAMS, "tensorflow_profiles.py"), folder], capture_output=True, text=True,
+                          env={**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "64", "TF_CPP_MIN_LOG_LEVEL": "0",
+                               "TF_BFC_MEMORY_DUMP": str(folder / "dump")})
+    assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "log.txt").write_text(done.stderr)
+    return folder, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_xplane(tensorflow_files, imported, answer):
+    folder, truth = tensorflow_files
+    trace = imported(next(folder.glob("**/*.xplane.pb")))
+    peak, end, _ = figures(answer, trace, "host")
+    assert (peak, end) == (truth["profile"]["peak"], truth["profile"]["end"])
+    events = answer("peak", trace, "--at", "peak", "--by", "op", "-n", "0")["groups"]
+    assert any("MatMul" in group["keys"][0] for group in events)
+
+
+def test_bfc_dump(tensorflow_files, imported, answer):
+    folder, truth = tensorflow_files
+    trace = imported(sorted(folder.glob("dump*"))[-1])
+    assert figures(answer, trace, "host")[1] == truth["dump"]["in_use"]
+    assert place(answer, trace, "host")["regions_end"] == truth["dump"]["pool"]
+
+
+def test_tensorflow_log(tensorflow_files, imported, answer):
+    folder, truth = tensorflow_files
+    trace = imported(folder / "log.txt")
+    assert figures(answer, trace, "host")[1] == truth["dump"]["in_use"]
+    event = answer("oom", trace)["events"][0]
+    assert (event["requested"], event["limit"], event["op"]) == (truth["failed"]["bytes"], 64 << 20, "AddV2")
+
+
+def test_kineto(root, imported, answer, tmp_path):
+    """torch.profiler on the CPU; the totals are those of its own key averages."""
+    python = root / ".venv-torch/bin/python"
+    if not python.exists():
+        pytest.skip("PyTorch is not installed; make it with `make test`")
+    file = tmp_path / "trace.json"
+    done = subprocess.run([python, os.path.join(PROGRAMS, "torch_profile.py"), file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    truth = json.loads(done.stdout.splitlines()[-1])
+    packed = tmp_path / "trace.json.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    for each in (file, packed):
+        peak, end, allocs = figures(answer, imported(each), "host")
+        assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
+
+
+def test_rmm(imported, answer, tmp_path):
+    rows, live, most, blocks = [], 0, 0, {}
+    draw = random.Random(3)
+    for i in range(500):
+        second = (23 * 3600 + 57 * 60 + i) % (24 * 3600)        # over midnight
+        time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{i:06}"
+        if blocks and draw.random() < 0.5:
+            address = draw.choice(list(blocks))
+            live -= blocks[address]
+            rows.append(f"7,{time},free,{address:#x},{blocks.pop(address)},0x0")
+        else:
+            address, size = 0x7F0000000000 + i * 1024, draw.randrange(1, 1000)
+            blocks[address] = size
+            live += size
+            rows.append(f"7,{time},allocate,{address:#x},{size},0x0")
+        most = max(most, live)
+    file = tmp_path / "rmm.csv"
+    file.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + "\n".join(rows) + "\n")
+    assert figures(answer, imported(file))[:2] == (most, live)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("to, options", [("torch-snapshot", []), ("chrome", ["--full"]), ("pprof", []), ("xplane", [])])
+def test_export_and_import(made, export, imported, answer, case, to, options):
+    """What a format keeps survives the way out and back."""
+    trace, truth = made(case)
+    peak, end, allocs = figures(answer, imported(export(trace, to, *options)))
+    if to == "pprof":  # one instant
+        assert peak == end == truth["peak"]
+    else:
+        assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
+
+
+VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
+
+
+def test_every_verb_opens_a_profile_directly(vramscope, run, tmp_path):
+    model = torch_allocator.run()
+    file = tmp_path / "snapshot.pickle"
+    file.write_bytes(pickle.dumps(model.snapshot()))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for verb in VERBS:
+        done = run([vramscope, verb, file, "--json"], env={**os.environ, "TMPDIR": str(scratch)})
+        assert json.loads(done.stdout)
+        assert "does not contain: steps" in done.stderr
+    run([vramscope, "report", file, "-o", tmp_path / "report.html"], env={**os.environ, "TMPDIR": str(scratch)})
+    run([vramscope, "diff", file, file], env={**os.environ, "TMPDIR": str(scratch)})
+    assert not list(scratch.iterdir()) and sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "scratch", "snapshot.pickle"]
+
+
+def test_damaged_profiles(vramscope, run, tensorflow_files, tmp_path):
+    """Cut off or changed anywhere: one line or a trace, never a crash, and nothing is left behind."""
+    folder, _ = tensorflow_files
+    model = torch_allocator.run(60)
+    files = {"pickle": pickle.dumps(model.snapshot()), "xplane": next(folder.glob("**/*.xplane.pb")).read_bytes(),
+             "dump": sorted(folder.glob("dump*"))[-1].read_bytes()}
+    draw = random.Random(5)
+    for name, content in files.items():
+        for i in range(25):
+            data = bytearray(content[:draw.randrange(len(content))] if i % 2 else content)
+            for _ in range(i % 5):
+                data[draw.randrange(len(data))] = draw.randrange(256) if data else 0
+            file, trace = tmp_path / f"{name}{i}", tmp_path / "out.vram"
+            file.write_bytes(data)
+            done = run([vramscope, "import", file, "-o", trace], code=None)
+            assert done.returncode in (0, 2), (name, i, done)
+            assert done.returncode == 0 or (done.stderr.count("\n") == 1 and not trace.exists()), (name, i, done.stderr)
+            trace.unlink(missing_ok=True)
+            file.unlink()
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_are_one_line(vramscope, run, tmp_path):
+    for name, content in {"empty": b"", "text": b"hello\n", "json": b'{"a": 1}', "gzip": gzip.compress(b"x"), "bomb": gzip.compress(b"\0" * (64 << 20))}.items():
+        (tmp_path / name).write_bytes(content)
+        done = run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2)
+        assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+    there = tmp_path / "there.vram"
+    there.write_text("mine")
+    done = run([vramscope, "import", tmp_path / "text", "-o", there], code=2)
+    assert "exists already" in done.stderr and there.read_text() == "mine"
+
+
+JAX = """
+import sys
+import jax
+import jax.numpy as jnp
+kept = [jnp.ones((256, 256)) + i for i in range(5)] + [jnp.zeros((1024,))]
+jax.block_until_ready(kept)
+jax.profiler.save_device_memory_profile(sys.argv[1])
+print(len(jax.live_arrays()), sum(array.nbytes for array in jax.live_arrays()))
+"""
+
+
+def test_jax(root, imported, answer, tmp_path):
+    """A device memory profile of JAX on the CPU, against its own list of live arrays."""
+    python = root / ".venv-jax/bin/python"
+    if not python.exists():
+        pytest.skip("JAX is not installed")
+    file = tmp_path / "memory.prof"
+    done = subprocess.run([python, "-c", JAX, file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    blocks, live = map(int, done.stdout.split())
+    assert figures(answer, imported(file), "host") == (live, live, blocks)
+
+
+def test_profiles_with_the_same_name(vramscope, run, tmp_path):
+    """Of two folders; and a name as long as the file system allows."""
+    log = "Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.000001,allocate,0x1000,{},0x0\n"
+    files = [tmp_path / "a/log.csv", tmp_path / "b/log.csv", tmp_path / ("c" * 251 + ".csv")]
+    for size, file in enumerate(files, 1):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(log.format(size << 20))
+    for other in files[1:]:
+        run([vramscope, "diff", files[0], other])
+    assert json.loads(run([vramscope, "summary", files[2], "--json"]).stdout)["overview"]["places"][0]["peak"] == 3 << 20

@@ -1,0 +1,95 @@
+"""The metrics endpoint, read by the parsers of Prometheus' own Python client, and by promtool where it is installed."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+OPEN = "application/openmetrics-text; version=1.0.0"
+
+
+@pytest.fixture
+def devices(fakegpu, tmp_path):
+    return {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_DEVICES": "2"}
+
+
+def address_in(stream):
+    """Of the line that the program prints on standard error."""
+    for line in stream:
+        if found := re.search(rb"metrics at (http://\S+)", line):
+            return found.group(1).decode()
+    raise AssertionError("no address was printed")
+
+
+def scrape(address, accept="text/plain"):
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"Accept": accept})) as answer:
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def samples_of(text, parse):
+    return {(sample.name, sample.labels.get("gpu")): sample.value for family in parse(text) for sample in family.samples}
+
+
+def test_run_serves_what_it_records(vramscope, fakegpu, devices, tmp_path):
+    parser, open_parser = pytest.importorskip("prometheus_client.parser"), pytest.importorskip("prometheus_client.openmetrics.parser")
+    command = [vramscope, "run", "-q", "--metrics", ":0", "-o", tmp_path / "out", "--", fakegpu / "cuda_program", "dlsym", "hold", "500"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=devices)
+    try:
+        address = address_in(process.stderr)
+        assert address.startswith("http://127.0.0.1:")
+        assert process.stdout.readline() == b"holding\n"
+        kind, text = scrape(address)
+        assert kind.startswith("text/plain; version=0.0.4")
+        plain = samples_of(text, parser.text_string_to_metric_families)
+        kind, text_open = scrape(address, OPEN)
+        assert kind.startswith(OPEN) and text_open.endswith("# EOF\n")
+        opened = samples_of(text_open, open_parser.text_string_to_metric_families)
+        assert set(plain) == set(opened)
+        for figures in (plain, opened):
+            assert figures["vramscope_live_bytes", "0"] == 500 << 20
+            assert figures["vramscope_out_of_memory_total", "0"] == 0
+            assert figures["vramscope_device_used_bytes", "0"] >= 500 << 20
+            assert figures["vramscope_device_total_bytes", "1"] > 0
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+        with pytest.raises(urllib.error.HTTPError):
+            scrape(address.replace("/metrics", "/secret"))
+    finally:
+        process.communicate(b"")
+    assert process.returncode == 0
+
+
+def test_top_serves_a_machine_without_any_recorded_process(vramscope, devices):
+    parser = pytest.importorskip("prometheus_client.parser")
+    process = subprocess.Popen([vramscope, "top", "--metrics", "127.0.0.1:0"], stderr=subprocess.PIPE, env=devices)
+    try:
+        figures = samples_of(scrape(address_in(process.stderr))[1], parser.text_string_to_metric_families)
+        assert figures["vramscope_device_total_bytes", "0"] > 0 and figures["vramscope_device_total_bytes", "1"] > 0
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 0
+
+
+def test_top_prints_metrics_once(vramscope, run, devices):
+    assert "# TYPE vramscope_device_total_bytes gauge" in run([vramscope, "top", "--once", "--metrics", ":0"], env=devices).stdout
+
+
+@pytest.mark.parametrize("address", ["here", ":", ":99999", "127.0.0.1:http"])
+def test_wrong_addresses(vramscope, run, address):
+    done = run([vramscope, "top", "--metrics", address], code=2)
+    assert "--metrics" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_dashboard_and_alerts_name_metrics_that_exist(root):
+    known = set(re.findall(r'"(vramscope_[a-z_]+)"', (root / "src/cli/top/metrics.cpp").read_text())) | {"vramscope_out_of_memory_total"}
+    board = json.loads((root / "examples/metrics/grafana.json").read_text())
+    shown = {name for panel in board["panels"] for target in panel["targets"] for name in re.findall(r"vramscope_[a-z_]+", target["expr"])}
+    alerted = set(re.findall(r"vramscope_[a-z_]+", (root / "examples/metrics/alerts.yml").read_text()))
+    assert alerted <= known and shown == known - {"vramscope_out_of_memory"}

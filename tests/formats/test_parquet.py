@@ -1,0 +1,119 @@
+"""Parquet files by three readers of others: pyarrow, DuckDB and ClickHouse (chDB). The same SQL runs on both engines."""
+import json
+import os
+import sys
+
+import pytest
+from format_cases import CASES
+
+TABLES = ["blocks", "events", "steps", "places", "ledger", "findings", "ooms", "samples", "stacks", "settings"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pyarrow_reads_the_same_rows(made, export, case):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    trace, truth = made(case)
+    for table in TABLES:
+        rows = parquet.read_table(export(trace, "parquet", "--table", table)).to_pylist()
+        objects = [json.loads(line) for line in export(trace, "jsonl", "--table", table).read_text().splitlines()]
+        assert [{key: value for key, value in row.items() if value is not None} for row in rows] == objects
+    file = parquet.ParquetFile(export(trace, "parquet"))
+    assert file.metadata.num_rows == truth["allocs"]
+    granted = file.read(["granted"]).column("granted").to_pylist()
+    at = [field.name for field in file.schema_arrow].index("granted")
+    statistics = file.metadata.row_group(0).column(at).statistics
+    assert (statistics.min, statistics.max) == (min(granted), max(granted))
+
+
+def test_several_row_groups(build, run, export, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    trace = tmp_path / "many.vram"
+    truth = json.loads(run([build / "tracegen", "clean", trace, "seed=7", "events=300000"]).stdout)
+    file = parquet.ParquetFile(export(trace, "parquet", "--table", "events"))
+    assert file.metadata.num_row_groups >= 2
+    rows = file.read(["change", "live"])
+    assert max(rows.column("live").to_pylist()) == truth["peak"]
+    assert sum(rows.column("change").to_pylist()) == truth["end"]
+
+
+SQL = """select place, max(live) as peak, sum(change) as at_end, count(*) as events
+from {events} group by place order by place"""
+
+
+def test_the_same_sql_on_duckdb_and_clickhouse(made, export):
+    duckdb, chdb = pytest.importorskip("duckdb"), pytest.importorskip("chdb")
+    trace, truth = made("leak")
+    file = export(trace, "parquet", "--table", "events")
+    ours = duckdb.sql(SQL.format(events=f"read_parquet('{file}')")).fetchall()
+    theirs = json.loads(chdb.query(SQL.format(events=f"file('{file}', Parquet)"), "JSONCompact").data())["data"]
+    assert [list(map(str, row)) for row in ours] == [list(map(str, row)) for row in theirs]
+    assert [row[1] for row in ours if row[0] == "GPU 0"] == [truth["peak"]]
+
+
+@pytest.fixture
+def query(vramscope, run):
+    pytest.importorskip("duckdb")
+
+    def call(*words, code=0, python=sys.executable):
+        return run([vramscope, "query", *words], code=code, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
+
+    return call
+
+
+def test_query(made, query, tmp_path):
+    trace, truth = made("autotune")
+    done = query(trace, "select max(live) as peak from events where place = 'GPU 0'", "--format", "json")
+    assert json.loads(done.stdout) == [{"peak": truth["peak"]}]
+    done = query(trace, "select count(*) as n, min(block) as first from blocks", "--format", "csv")
+    assert done.stdout == f"n,first\n{truth['allocs']},0\n"
+    done = query(trace, "select place, peak from places where level = 'tensor' order by peak desc limit 1")
+    assert done.stdout.split() == ["place", "peak", "GPU", "0", str(truth["peak"])]
+    out = tmp_path / "out.parquet"
+    query(trace, "select * from steps", "--format", "parquet", "-o", out)
+    import duckdb
+    assert duckdb.sql(f"select count(*) from '{out}'").fetchall()[0][0] >= truth["steps"]
+
+
+def test_query_of_many_traces(build, run, query, tmp_path):
+    truth = {}
+    for rank in range(3):
+        trace = tmp_path / f"node-{100 + rank}-1.vram"
+        truth[rank] = json.loads(run([build / "tracegen", "clean", trace, f"seed={rank}", f"rank={rank}", f"layers={3 + rank}"]).stdout)
+    done = query(tmp_path, "select rank, host, peak from places where place = 'GPU 0' order by rank", "--format", "json")
+    assert [(row["rank"], row["host"], row["peak"]) for row in json.loads(done.stdout)] == \
+        [(rank, "node", truth[rank]["peak"]) for rank in range(3)]
+
+
+def test_wrong_queries(made, query, vramscope, run, tmp_path):
+    trace, _ = made("autotune")
+    for words in ([trace, "selekt 1"], [trace], [trace, "select 1", "--format", "parquet"]):
+        done = query(*words, code=2)
+        assert done.stderr.count("\n") == 1 and done.stdout == ""
+    python = tmp_path / "python3"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
+    python.chmod(0o755)
+    done = run([vramscope, "query", trace, "select 1"], code=2, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
+    assert "needs DuckDB" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_query_shows_hostile_names_as_text(build, run, query, tmp_path):
+    trace = tmp_path / "hostile.vram"
+    run([build / "tracegen", "hostile", trace])
+    done = query(trace, "select distinct layer from blocks where layer <> ''")
+    assert "bell" in done.stdout and "stop-commands" in done.stdout
+    assert all(c.isprintable() for line in done.stdout.split("\n") for c in line)
+    assert not any(line.lstrip().startswith("::") or "##" in line for line in done.stdout.splitlines())
+    done = query(trace, "select cast(layer as integer) from blocks where layer like 'bell%'", code=2)
+    assert done.stderr.count("\n") == 1 and done.stderr.strip().isprintable()
+
+
+def test_a_query_replaces_nothing_that_appears_while_it_runs(made, query, tmp_path):
+    """The name of the result is a link to something of the user's by the time DuckDB writes."""
+    trace, _ = made("autotune")
+    victim, out, python = tmp_path / "victim", tmp_path / "out.parquet", tmp_path / "python3"
+    victim.write_text("mine")
+    python.write_text(f"#!/bin/sh\nln -s {victim} {out}\nexec {sys.executable} \"$@\"\n")
+    python.chmod(0o755)
+    done = query(trace, "select 1", "--format", "parquet", "-o", out, code=2, python=python)
+    assert "exists already" in done.stderr and victim.read_text() == "mine" and out.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.parquet", "python3", "victim"]

@@ -1,0 +1,135 @@
+"""The author of a trace cannot keep a reader busy: files of a few kilobytes with valid checksums that claim a lot of work.
+
+The limits on CPU time are at least ten times what an answer takes (0.2 s, a report 4 s). Without the bounds, none is kept.
+"""
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
+CPU_S = 5
+REPORT_CPU_S = 40
+
+
+def answer(folder, *words, seconds=CPU_S):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    return subprocess.run([BUILD / "vramscope", *words], cwd=folder, capture_output=True, text=True, preexec_fn=limit,
+                          env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")})
+
+
+@pytest.fixture(scope="module")
+def forged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("work")
+    for case in ("manyphases", "longsettings", "busytimeline"):
+        subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
+        assert (folder / f"{case}.vram").stat().st_size < 100_000
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["summary", "steps"])
+def test_very_many_phases(forged, verb):
+    done = answer(forged, verb, "--json", "manyphases.vram")
+    assert done.returncode in (0, 2), (done.returncode, done.stderr)
+    phases = json.loads(done.stdout)["phases"]
+    # Scopes that never end: nothing is allocated in them, and all blocks before them are live.
+    assert len(phases) == 2 * 65536
+    assert {(p["peak"], p["growth_kept"], p["allocs"]) for p in phases} == {(4 * 65536 * 256, 0, 0)}
+
+
+@pytest.mark.parametrize("verb", ["summary", "peak", "ledger", "leaks", "oom"])
+def test_very_many_long_settings(forged, verb):
+    done = answer(forged, verb, "--json", "longsettings.vram")
+    assert done.returncode in (0, 2), (done.returncode, done.stderr)
+    if verb == "summary":
+        settings = json.loads(done.stdout)["settings"]
+        assert len(settings) == 16 and all(len(value) == 64_000 for value in dict(settings).values())
+
+
+def test_a_report_of_very_many_live_blocks(forged):
+    done = answer(forged, "report", "busytimeline.vram", "-o", "busy.html", seconds=REPORT_CPU_S)
+    assert done.returncode in (0, 2), (done.returncode, done.stderr)
+    assert (forged / "busy.html").stat().st_size > 100_000
+
+
+def test_many_small_files_cannot_take_the_machines_memory(tmp_path, run_measured):
+    """Each is within its limit, all of them together are not: a line for each that was left out, and one that ends it."""
+    runs = tmp_path / "many"
+    runs.mkdir()
+    subprocess.run([BUILD / "tracegen", "million", runs / "host-1-2026.vram"], check=True, capture_output=True)
+    for i in range(2, 25):
+        shutil.copy(runs / "host-1-2026.vram", runs / f"host-{i}-2026.vram")
+    size = sum(path.stat().st_size for path in runs.iterdir())
+    memory, code, _, err = run_measured([BUILD / "vramscope", "report", "many"], cwd=tmp_path)
+    assert memory <= (512 << 20) + 256 * size, (memory, err)
+    assert code == 2, (code, err)
+    lines = err.splitlines()
+    assert lines and all(line.startswith("vramscope: ") and "not enough memory: " in line for line in lines), err
+    assert all(line.startswith("vramscope: many/host-") for line in lines[:-1]), err
+
+
+# --- what other allocators would need: sizes and patterns that no program has, as a log that anybody can write -----------------------------
+
+def write_log(file, events):
+    """The CSV log of RAPIDS' memory manager, which every verb opens."""
+    lines = [f"1,00:00:00.{i % 1_000_000:06},{action},{address:#x},{size},0x0\n" for i, (action, address, size) in enumerate(events)]
+    file.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + "".join(lines))
+
+
+ABSURD = (2**64 - 1, 2**64 - 511, 2**63, 2**48, 2**48 - 1, 2**46, 2**40, 1 << 20, 100)
+
+
+@pytest.mark.parametrize("allocator", ["", "default", "expandable", "divisions", "max-split", "growth", "preallocated", "async", "none"])
+def test_whatif_with_sizes_that_no_device_has(tmp_path, allocator):
+    rng = random.Random(3)
+    live, events = [], []
+    for i in range(1, 400):
+        if live and rng.random() < 0.45:
+            events.append(("free", live.pop(rng.randrange(len(live))), 0))
+        else:
+            live.append(i << 12)
+            events.append(("allocate", i << 12, rng.choice(ABSURD)))
+    write_log(tmp_path / "absurd.csv", events)
+    done = answer(tmp_path, "whatif", "absurd.csv", "--json", *(["--allocator", allocator] if allocator else []))
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert json.loads(done.stdout)["rows"]
+
+
+def test_whatif_with_very_many_small_holes(tmp_path):
+    """Half of many small blocks is freed; large ones follow, which fit into none of the holes."""
+    count = 60_000
+    small = [(i + 1) << 12 for i in range(count)]
+    write_log(tmp_path / "holes.csv", [("allocate", at, 1024) for at in small] + [("free", at, 0) for at in small[::2]] +
+              [("allocate", (i + 1) << 32, 2 << 20) for i in range(count)])
+    done = answer(tmp_path, "whatif", "holes.csv", "--allocator", "async", "--json")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+def test_whatif_with_very_many_flushes(tmp_path):
+    """Each large block is larger than the one before: where memory is short, each looks at all free blocks for something to return."""
+    count = 40_000
+    small = [(i + 1) << 12 for i in range(count)]
+    large = [event for i in range(8000) for event in (("allocate", 1 << 45, (20 + 2 * i) << 20), ("free", 1 << 45, 0))]
+    write_log(tmp_path / "flushes.csv", [("allocate", at, 512) for at in small] + [("free", at, 0) for at in small[::2]] + large)
+    done = answer(tmp_path, "whatif", "flushes.csv", "--allocator", "default", "--limit", "17GiB")
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stderr)
+    assert done.stderr.count("\n") == 1 and "too much work" in done.stderr
+
+
+def test_fit_within_its_memory(tmp_path, run_measured):
+    """All runs are open at the same time."""
+    count = 14
+    subprocess.run([BUILD / "tracegen", "million", tmp_path / "0.vram"], check=True, capture_output=True)
+    for i in range(1, count):
+        shutil.copy(tmp_path / "0.vram", tmp_path / f"{i}.vram")
+    size = sum(path.stat().st_size for path in tmp_path.glob("*.vram"))
+    memory, code, _, err = run_measured([BUILD / "vramscope", "fit", *(f"{i}.vram" for i in range(count)), "--on", "1MiB",
+                                         "--batches", ",".join(str(i + 1) for i in range(count))], cwd=tmp_path)
+    assert memory <= (512 << 20) + 256 * size, (memory, err)
+    assert code == 2 and err.count("\n") == 1 and "not enough memory" in err, (code, err)

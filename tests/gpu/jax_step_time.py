@@ -1,0 +1,44 @@
+"""Step time of a JAX training, plain against recorded, alternating; prints the medians and their ratio. Measures, does not judge.
+
+    jax_step_time.py VRAMSCOPE [ROUNDS] [MODEL]
+"""
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = """
+import sys, time, json
+sys.path.insert(0, sys.argv[1])
+import jax, models
+params, forward, batches = getattr(models, sys.argv[2])()
+state = {"mu": jax.tree.map(jax.numpy.zeros_like, params), "nu": jax.tree.map(jax.numpy.zeros_like, params)}
+step = models.make_step(forward)
+batch = batches(0)
+times = []
+for i in range(300):
+    began = time.perf_counter()
+    params, state, loss = step(params, state, batch)
+    loss.block_until_ready()
+    times.append(time.perf_counter() - began)
+print(json.dumps(times[50:]))
+"""
+
+
+def main():
+    vramscope, rounds, model = sys.argv[1], int((sys.argv[2:] or [5])[0]), (sys.argv[3:] or ["transformer"])[0]
+    python = [sys.executable, "-c", PROGRAM, str(Path(__file__).resolve().parent.parent / "jax"), model]
+    plain, recorded = [], []
+    for _ in range(rounds):
+        plain.append(statistics.median(json.loads(subprocess.check_output(python).splitlines()[-1])))
+        with tempfile.TemporaryDirectory() as folder:
+            command = [vramscope, "run", "-o", folder + "/out", "--quiet", "--", *python]
+            recorded.append(statistics.median(json.loads(subprocess.check_output(command).splitlines()[-1])))
+    print(json.dumps({"model": model, "plain_us": [round(t * 1e6, 1) for t in plain], "recorded_us": [round(t * 1e6, 1) for t in recorded],
+                      "ratio": round(statistics.median(recorded) / statistics.median(plain), 4)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Training steps as people write them. For each, what its arguments really are, and what the Python side takes them for, as JSON.
+
+    argument_programs.py      on JAX's own CPU device, without a recorder
+"""
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import linen as nn
+from flax.training import train_state
+from vramscope._hooks.jax import arguments, programs
+
+X, Y = np.ones((4, 8), np.float32), np.ones((4, 3), np.float32)
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Dense(16)(x))
+        return nn.Dense(3)(x)
+
+
+NET = Net()
+PARAMS = NET.init(jax.random.PRNGKey(0), X)
+
+
+def gradients_of(params, x, y):
+    return jax.grad(lambda params: ((NET.apply(params, x) - y) ** 2).mean())(params)
+
+
+def with_train_state():
+    state = train_state.TrainState.create(apply_fn=NET.apply, params=PARAMS, tx=optax.adam(1e-3))
+
+    def step(state, x, y):
+        return state.apply_gradients(grads=gradients_of(state.params, x, y))
+
+    return step, (state, X, Y), lambda path: "input" if path in ("x", "y") else "parameter" if path.startswith("state.params") else \
+        "optimizer_state" if path.startswith("state.opt_state") else "buffer"
+
+
+def with_optax(donate=False):
+    tx = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(1e-2, momentum=0.9))
+
+    def step(params, opt_state, batch):
+        updates, opt_state = tx.update(gradients_of(params, batch["image"], batch["label"]), opt_state, params)
+        return optax.apply_updates(params, updates), opt_state
+
+    return step, (PARAMS, tx.init(PARAMS), {"image": X, "label": Y}), \
+        lambda path: {"params": "parameter", "opt_state": "optimizer_state", "batch": "input"}[path.split("[")[0]]
+
+
+def by_hand():
+    """Names of the user's own: the state of the optimizer mirrors the parameters."""
+    def step(weights, velocity, images, labels):
+        velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, gradients_of(weights, images, labels))
+        return jax.tree.map(lambda w, v: w - 0.1 * v, weights, velocity), velocity
+
+    return step, (PARAMS, jax.tree.map(jnp.zeros_like, PARAMS), X, Y), \
+        lambda path: {"weights": "parameter", "velocity": "optimizer_state"}.get(path.split("[")[0], "input")
+
+
+def as_in_keras():
+    """Lists of variables: the order alone says what they are, so nothing is claimed."""
+    leaves, structure = jax.tree.flatten(PARAMS)
+
+    def step(state, data):
+        trainable, slots = state
+        gradients = jax.tree.leaves(gradients_of(jax.tree.unflatten(structure, trainable), *data))
+        slots = [0.9 * s + g for s, g in zip(slots, gradients)]
+        return [w - 0.1 * s for w, s in zip(trainable, slots)], slots
+
+    return step, ((leaves, [jnp.zeros_like(leaf) for leaf in leaves]), (X, Y)), lambda path: "unknown" if path.startswith("state") else "input"
+
+
+def seen(step, values):
+    module = jax.jit(step).lower(*values).compiler_ir("stablehlo")
+    main = programs._main(module)
+    found, donated = programs._arguments_of(main)
+    labels = arguments.classify(found, programs._results_of(main), donated)
+    return programs._trains(module), {argument.path: label for argument, label in zip(found, labels)}
+
+
+def main():
+    out = {}
+    for make in (with_train_state, with_optax, by_hand, as_in_keras):
+        step, values, truth = make()
+        trains, labels = seen(step, values)
+        out[make.__name__] = {"trains": trains, "seen": {path: label.category for path, label in labels.items()},
+                              "truth": {path: truth(path) for path in labels}, "layers": {path: label.layer for path, label in labels.items()}}
+    out["forward only"] = {"trains": seen(NET.apply, (PARAMS, X))[0]}
+    print(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()

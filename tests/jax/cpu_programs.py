@@ -1,0 +1,104 @@
+"""Programs for JAX on the CPU plugin. Each prints what is true as JSON on the last line.
+
+    cpu_programs.py donated|kept|recompiled|two_networks|reported_steps
+"""
+import json
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+STEPS = 6
+NAMES = {"dense_0": ("kernel", "bias"), "dense_1": ("kernel", "bias")}
+
+
+def parameters():
+    return jax.device_put({name: {"kernel": np.full((32, 32), 0.01, np.float32), "bias": np.zeros(32, np.float32)} for name in NAMES})
+
+
+def forward(params, x):
+    for name in NAMES:
+        x = jnp.tanh(x @ params[name]["kernel"] + params[name]["bias"])
+    return x
+
+
+def make_step(donate):
+    @partial(jax.jit, donate_argnums=donate)
+    def train_step(params, opt_state, batch):
+        loss, gradients = jax.value_and_grad(lambda params: jnp.mean((forward(params, batch) - 1) ** 2))(params)
+        opt_state = jax.tree.map(lambda m, g: 0.9 * m + g, opt_state, gradients)
+        return jax.tree.map(lambda p, m: p - 0.1 * m, params, opt_state), opt_state, loss
+
+    return train_step
+
+
+def leaves(tree, root):
+    return {root + jax.tree_util.keystr(path): leaf.unsafe_buffer_pointer() for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def batch(rows=8):
+    return jax.device_put(np.ones((rows, 32), np.float32))
+
+
+def train(donate):
+    params, opt_state, step, seen = parameters(), jax.device_put(jax.tree.map(np.zeros_like, parameters())), make_step(donate), []
+    for _ in range(STEPS):
+        x = batch()
+        seen.append({**leaves(params, "params"), **leaves(opt_state, "opt_state"), "batch": x.unsafe_buffer_pointer()})
+        params, opt_state, loss = step(params, opt_state, x)
+        loss.block_until_ready()
+    return {"steps": STEPS, "addresses": seen}
+
+
+def donated():
+    return train((0, 1))
+
+
+def kept():
+    return train(())
+
+
+def recompiled():
+    params, opt_state, step = parameters(), jax.device_put(jax.tree.map(np.zeros_like, parameters())), make_step((0, 1))
+    for i in range(STEPS):
+        params, opt_state, loss = step(params, opt_state, batch(8 + i))
+    loss.block_until_ready()
+    return {"steps": STEPS}
+
+
+def two_networks():
+    """Gradients that were computed once before the loop, and two networks that take turns."""
+    warm_up = jax.jit(jax.grad(lambda params, x: forward(params, x).sum()))
+    jax.block_until_ready(warm_up(parameters(), batch()))
+    generator, critic = parameters(), parameters()
+
+    @jax.jit
+    def train_generator(params, x):
+        return jax.tree.map(jnp.subtract, params, jax.grad(lambda p: forward(p, x).sum())(params))
+
+    @jax.jit
+    def train_critic(params, x):
+        return jax.tree.map(jnp.add, params, jax.grad(lambda p: forward(p, x).mean())(params))
+
+    for _ in range(STEPS):
+        generator = train_generator(generator, batch())
+        critic = train_critic(critic, batch())
+    jax.block_until_ready((generator, critic))
+    return {"steps": STEPS}
+
+
+def reported_steps():
+    import vramscope
+    params, opt_state, step = parameters(), jax.device_put(jax.tree.map(np.zeros_like, parameters())), make_step((0, 1))
+    for i in range(STEPS // 2):
+        vramscope.step(i)
+        for _ in range(2):
+            params, opt_state, loss = step(params, opt_state, batch())
+    loss.block_until_ready()
+    return {"steps": STEPS // 2}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

@@ -1,0 +1,109 @@
+"""What is recorded of JAX's programs through the real C interface of a plugin: names, arguments, steps, compilations. On the CPU."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+PARAMETERS = {f"params['{layer}']['{leaf}']": layer for layer in ("dense_0", "dense_1") for leaf in ("kernel", "bias")}
+
+
+@pytest.fixture(scope="session")
+def record(vramscope, run, jax_python, tmp_path_factory):
+    """record(case) -> (what the program printed, events of its trace)"""
+    kept = {}
+    plugin, = jax_python.parent.parent.glob("lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so")
+
+    def call(case):
+        if case not in kept:
+            folder = tmp_path_factory.mktemp("recording") / "out"
+            done = run([vramscope, "run", "-o", folder, "--quiet", "--", jax_python, HERE / "cpu_programs.py", case],
+                       env={**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{plugin}", "JAX_PLATFORMS": "xla_cpu"})
+            trace, = folder.glob("*.vram")
+            dump = subprocess.check_output([vramscope, "dump", "--jsonl", trace], text=True)
+            kept[case] = json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in dump.splitlines()]
+        return kept[case]
+
+    return call
+
+
+def step_marks(events):
+    return [event for event in events if event["event"] == "mark" and event["kind"] == "step"]
+
+
+def compilations(events):
+    return [event["detail"] for event in events if event["event"] == "mark" and event["kind"] == "phase" and event["edge"] == "begin"
+            and event["name"] == "compile"]
+
+
+def by_step(events):
+    """For each step, the tags of its arguments."""
+    out = []
+    for event in events:
+        if event["event"] == "mark" and event["kind"] == "step":
+            out.append([])
+        elif event["event"] == "tag":
+            out[-1].append(event)
+    return out
+
+
+@pytest.mark.parametrize("case", ["donated", "kept"])
+def test_arguments_are_where_jax_says(record, case):
+    said, events = record(case)
+    known = {}      # by name: the last address that was reported
+    steps = by_step(events)
+    assert len(steps) == said["steps"] == len(step_marks(events))
+    for tags, addresses in zip(steps, said["addresses"]):
+        known.update({tag["name"]: tag["address"] for tag in tags})
+        assert known == addresses
+
+
+def test_categories_and_layers_of_arguments(record):
+    _, events = record("donated")
+    tags = {event["name"]: event for event in events if event["event"] == "tag"}
+    assert len(tags) == 9
+    for name, tag in tags.items():
+        wanted = "input" if name == "batch" else "parameter" if name in PARAMETERS else "optimizer_state"
+        assert tag["category"] == wanted, tag
+        assert tag["layer"] == ("" if name == "batch" else PARAMETERS[name.replace("opt_state", "params")]), tag
+        assert tag["bytes"] == (8 * 32 * 4 if name == "batch" else 32 * 32 * 4 if "kernel" in name else 32 * 4), tag
+
+
+def test_donated_state_is_not_reported_again_but_batches_are(record):
+    said, events = record("donated")
+    names = [event["name"] for event in events if event["event"] == "tag"]
+    assert names.count("batch") == said["steps"]
+    # Twice for those that share their memory with NumPy at first: such an array cannot be donated.
+    assert all(names.count(name) <= 2 for name in PARAMETERS)
+    assert names.index("batch") == 8 and len(names) <= 8 + 8 + said["steps"]
+
+
+def test_each_compilation_is_a_phase(record):
+    said, events = record("recompiled")
+    assert compilations(events).count("jit_train_step") == said["steps"]
+    assert len(step_marks(events)) == said["steps"], "a program that is compiled again goes on with the steps"
+    _, events = record("donated")
+    assert compilations(events).count("jit_train_step") == 1
+
+
+def test_recompilation_says_which_argument_changed(record):
+    _, events = record("recompiled")
+    reports = [event for event in events if event["event"] == "retrace"]
+    assert [report["traces"] for report in reports] == [3, 5]
+    assert reports[-1]["function"] == "train_step"
+    assert reports[-1]["reason"] == "batch was f32[11,32], and is f32[12,32]"
+    assert reports[-1]["file"].endswith("cpu_programs.py")
+    assert not [event for event in record("donated")[1] if event["event"] == "retrace"]
+
+
+def test_one_network_counts_the_steps(record):
+    """The first of the two, from its second run on: until then, something else had trained as often."""
+    said, events = record("two_networks")
+    assert len(step_marks(events)) == 1 + said["steps"] - 1
+
+
+def test_steps_that_the_program_reports_come_first(record):
+    said, events = record("reported_steps")
+    assert [mark["name"] for mark in step_marks(events)] == ["step"] * said["steps"]

@@ -1,0 +1,197 @@
+"""`recover` gives everything or changes nothing: it fails, is killed, runs twice or meets files of others, and no event is lost."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from recording_support import Trace, check_blocks
+from test_crash import THREADS, kill_and_wait, producer_pid, start, wait_for_first_event
+from test_hostile_folders import NOBODY, as_root, shared  # noqa: F401
+
+# Sends itself a signal before a trace gets its name.
+AT_RENAME = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+static void at(const char* to) {
+  const size_t length = strlen(to);
+  if (length > 5 && strcmp(to + length - 5, ".vram") == 0) raise(atoi(getenv("SIGNAL_AT_RENAME")));
+}
+int rename(const char* from, const char* to) {
+  at(to);
+  return ((int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
+  at(to);
+  return ((int (*)(int, const char*, int, const char*, unsigned))dlsym(RTLD_NEXT, "renameat2"))(a, from, b, to, flags);
+}
+"""
+
+
+class Interrupted:
+    """A run of which the first events are in the trace and the last ones only in the spool."""
+
+    def __init__(self, vramscope, folder, counters):
+        self.vramscope, self.folder, self.counters = vramscope, folder, counters
+        [link] = folder.glob(".spool-*")
+        [self.trace] = folder.glob("*.vram")
+        self.spool = link.resolve()
+
+    def recover(self, folder=None, **options):
+        return subprocess.run([self.vramscope, "recover", folder or self.folder], capture_output=True, text=True, timeout=600,
+                              stdin=subprocess.DEVNULL, **options)
+
+    def spooled(self):
+        [path] = self.spool.glob("*.spool")
+        return path.read_bytes()
+
+    def check_whole(self):
+        trace = Trace(self.vramscope, self.trace)
+        assert not trace.remark
+        check_blocks(trace, self.counters.read(THREADS))
+        assert not self.spool.exists() and not list(self.folder.glob(".spool-*"))
+
+
+@pytest.fixture
+def interrupted(vramscope, producer, counters, wait_until):
+    """interrupted(folder) -> Interrupted"""
+    spools = []
+
+    def call(folder):
+        run = start(vramscope, producer, folder, counters)
+        child = producer_pid(run.pid, wait_until)
+        wait_for_first_event(counters, wait_until)
+        wait_until(lambda: any(path.stat().st_size > 10_000 for path in folder.glob("*.vram")), "the trace begins")
+        os.kill(run.pid, signal.SIGSTOP)
+        stored = sum(counters.read(THREADS))
+        wait_until(lambda: sum(counters.read(THREADS)) > stored + 20_000, "events come that only the spool has")
+        kill_and_wait(run.pid)
+        kill_and_wait(child)
+        run.wait(600)
+        run.stderr.close()
+        made = Interrupted(vramscope, folder, counters)
+        spools.append(made.spool)
+        return made
+
+    yield call
+    for spool in spools:
+        shutil.rmtree(spool, ignore_errors=True)
+
+
+def give_copies(whole, trace, cut):
+    """A neighbor's files, with names that match: complete ones, or with the end missing."""
+    copies = [trace.with_name(f"{trace.stem}-{letter}.vram") for letter in "abcdefgh"]
+    for copy in copies:
+        copy.write_bytes(whole[:-120] if cut else whole)
+        os.chown(copy, NOBODY, NOBODY)
+    return copies
+
+
+def recovered_copy(run, tmp_path, spooled=True):
+    """What the recovery of a copy makes of it; if wanted, of the trace alone."""
+    archive, place = tmp_path / "archive", tmp_path / "elsewhere"
+    shutil.copytree(run.spool, archive, symlinks=True)
+    (archive / "run").unlink()  # not into the folder of the original
+    place.mkdir()
+    shutil.copy(run.trace, place)
+    [spool] = archive.glob("*.spool")
+    if not spooled:
+        segments = spool.stat().st_size & ~0xFFFFF
+        with open(spool, "r+b") as file:
+            file.seek(-segments, os.SEEK_END)
+            file.write(bytes(segments))
+    assert run.recover(archive, cwd=place).returncode == 0
+    return (place / run.trace.name).read_bytes()
+
+
+@as_root
+@pytest.mark.parametrize("cut", [False, True])
+def test_traces_of_others_are_not_believed(interrupted, shared, tmp_path, cut):  # noqa: F811
+    run = interrupted(shared / "out")
+    run.folder.chmod(0o1777)
+    whole = recovered_copy(run, tmp_path)
+    copies = give_copies(whole, run.trace, cut)
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+    assert all(copy.stat().st_uid == NOBODY and copy.read_bytes() == (whole[:-120] if cut else whole) for copy in copies)
+
+
+def test_a_complete_trace_without_the_last_events_is_continued(interrupted, tmp_path):
+    """The same start time, and an end: only the number of its last event shows that it is not all."""
+    run = interrupted(tmp_path / "out")
+    run.trace.write_bytes(recovered_copy(run, tmp_path, spooled=False))
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+
+
+def test_a_folder_in_the_way(interrupted, tmp_path):
+    run = interrupted(tmp_path / "out")
+    (run.folder / (run.trace.name + ".recovered") / "not empty").mkdir(parents=True)
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+
+
+@pytest.mark.parametrize("limit,has_trace", [(0, True), (5_000, True), (70_000, True), (5_000, False)])
+def test_a_full_disk_changes_nothing(interrupted, tmp_path, limit, has_trace):
+    """A limit on the size of files fails like a full disk: before the first byte, or in the middle."""
+    run = interrupted(tmp_path / "out")
+    if not has_trace:
+        kept = tmp_path / "kept"
+        run.trace.rename(kept)
+    before = (run.spooled(), sorted(path.name for path in run.folder.iterdir()), run.trace.read_bytes() if has_trace else b"")
+    done = run.recover(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)), restore_signals=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1 and str(run.spool) in done.stderr and "run 'vramscope recover' again" in done.stderr
+    assert (run.spooled(), sorted(path.name for path in run.folder.iterdir()), run.trace.read_bytes() if has_trace else b"") == before
+    if not has_trace:
+        kept.rename(run.trace)
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+
+
+@pytest.fixture
+def at_rename(tmp_path):
+    """at_rename(signal) -> environment in which a recovery sends itself the signal before a trace gets its name"""
+    library = tmp_path / "at_rename.so"
+    (tmp_path / "at_rename.c").write_text(AT_RENAME)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "at_rename.c", "-ldl"], check=True, timeout=60)
+    return lambda number: {**os.environ, "LD_PRELOAD": str(library), "SIGNAL_AT_RENAME": str(int(number))}
+
+
+def test_a_recovery_that_is_killed_is_repeated(interrupted, tmp_path, at_rename):
+    run = interrupted(tmp_path / "out")
+    before = run.spooled()
+    for _ in range(2):
+        assert run.recover(env=at_rename(signal.SIGKILL)).returncode == -signal.SIGKILL
+        assert run.spooled() == before
+        assert len(list(run.folder.glob("*.recovered"))) == 1, "the one before is removed"
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+    assert not list(run.folder.glob("*.recovered"))
+
+
+def test_one_recovery_at_a_time(vramscope, interrupted, tmp_path, at_rename):
+    run = interrupted(tmp_path / "out")
+    first = subprocess.Popen([vramscope, "recover", run.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=at_rename(signal.SIGSTOP))
+    try:
+        _, status = os.waitpid(first.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        second = run.recover()
+        assert second.returncode == 2 and "another recovery is running" in second.stderr, second.stdout + second.stderr
+        assert len(second.stderr.splitlines()) == 1
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+        _, errors = first.communicate(timeout=600)
+    assert first.returncode == 0, errors
+    run.check_whole()

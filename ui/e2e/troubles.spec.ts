@@ -1,0 +1,157 @@
+// From the start page to the proof of each trouble: at most two clicks. The truth is that of the trace's maker.
+import path from "node:path";
+import { expect, settled, test as base, watch } from "./page";
+import { data, generate, json, serve, trace, type Served } from "./program";
+import type { Page } from "@playwright/test";
+
+interface Trouble {
+  make: [kind: string, ...settings: string[]];
+  /** In the page's own words, on the page that opens first. */
+  says: RegExp;
+  /** At most two clicks. */
+  clicks: ((page: Page) => Promise<void>)[];
+  proof: (page: Page) => Promise<void>;
+}
+
+const way = (page: Page) => page.locator("[data-way] a").click();
+const finding = (text: RegExp) => (page: Page) => page.locator("[data-finding]").filter({ hasText: text }).locator("a.proof").click();
+const view = (name: RegExp) => (page: Page) => page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).click();
+const holes = async (page: Page) => page.locator("[data-hole]").evaluateAll((all) => all.map((hole) => Number(hole.getAttribute("data-hole"))));
+const MIB = 1024 ** 2;
+
+const TROUBLES: Record<string, Trouble> = {
+  leak: {
+    make: ["leak", "steps=40"], says: /^Leak: 64\.0 KiB per step/, clicks: [way],
+    proof: async (page) => {
+      await expect(page.locator("[data-verdict=growing]")).toBeVisible();
+      await expect(page.getByRole("region", { name: "What grows" })).toContainText("train.py:31");
+    },
+  },
+  "too big": {
+    make: ["toobig"], says: /^Out of memory in step 1/, clicks: [way],
+    proof: async (page) => { await expect(page.locator("[data-cause='too big']")).toHaveAttribute("data-holds", "true"); },
+  },
+  "out of memory by a leak": {
+    make: ["killed"], says: /^Out of memory in step 41.* Leak: 1\.0 MiB per step/, clicks: [way],
+    proof: async (page) => {
+      await expect(page.locator("[data-cause=leak]")).toHaveAttribute("data-holds", "true");
+      await expect(page.locator("[data-remedy]").first()).toContainText("train.py:31"); // what to do, not which command to run
+      await expect(page.getByRole("region", { name: "What was live" })).toContainText("train.py:31");
+    },
+  },
+  "out of memory in pieces": {
+    make: ["fragmented"], says: /^Out of memory in step 4: a request for 6\.0 MiB at train\.py:40/, clicks: [way],
+    proof: async (page) => {
+      await expect(page.locator("[data-cause=fragmentation]")).toHaveAttribute("data-holds", "true");
+      expect(await holes(page)).toEqual(Array<number>(6).fill(4 * MIB)); // at that instant: six holes of 4 MiB for a request of 6
+      await expect(page.getByRole("table", { name: "The request and the holes" })).toContainText("6.0");
+      const live = page.getByRole("region", { name: "What was live" });
+      await expect(live).toContainText("[1024,1024]");
+      await expect(live).toContainText("float");
+      await expect(live).toContainText("train.py:11");
+    },
+  },
+  "a pool that grew although enough was free": {
+    make: ["grown"], says: /\d/, clicks: [finding(/yet|free/)],
+    proof: async (page) => {
+      await expect(page.locator("main h1")).toHaveText(/^6\.0 MiB did not fit although 32\.0 MiB was free: the largest of 8 holes was 4\.0 MiB/);
+      expect(await holes(page)).toEqual(Array<number>(8).fill(4 * MIB));
+    },
+  },
+  autotuning: {
+    make: ["autotune", "steps=24", "layers=6"], says: /peak was autotuning in step 1/, clicks: [finding(/autotuning/)],
+    proof: async (page) => { await expect.poll(() => page.url()).toContain("at=peak"); await expect(page.locator("main h1")).toContainText("64.0 MiB"); },
+  },
+  "an empty region": {
+    make: ["autotune", "steps=24", "layers=6"], says: /64\.0 MiB of the pool has been empty since step 1/, clicks: [finding(/empty since/)],
+    proof: async (page) => { await expect(page.getByRole("img", { name: /regions/ })).toBeVisible(); await expect.poll(() => page.url()).toMatch(/#map\?.*at=end/); },
+  },
+  "a pool that took the card": {
+    make: ["clean", "growth=0", "limit=17179869184"], says: /^Training needs 8\.0 MiB.*the pool has held 16,384\.0 MiB/, clicks: [view(/^Pool map/)],
+    proof: async (page) => { await expect(page.locator("main h1")).toContainText("of the pool's 16,384.0 MiB is free"); },
+  },
+  "a killed program": {
+    make: ["clean", "signal=9"], says: /^The program was killed by SIGKILL/, clicks: [way],
+    proof: async (page) => { await expect.poll(() => page.url()).toMatch(/#timeline\?.*at=end/); await expect(page.locator("aside [data-total]")).toBeVisible(); },
+  },
+  "XLA temporaries": {
+    make: ["xla"], says: /\d/, clicks: [view(/^Peak/)],
+    proof: async (page) => { await expect(page.locator("main")).toContainText("MiB"); },
+  },
+  "steps that differ": {
+    make: ["shapes"], says: /6\.5 MiB to 12\.2 MiB/, clicks: [view(/^Steps/)],
+    proof: async (page) => { await expect(page.getByRole("region", { name: "Steps" }).locator("tbody tr")).toHaveCount(48); },
+  },
+  "no steps": {
+    make: ["nomarks", "steps=2"], says: /\d/, clicks: [view(/^Steps/)],
+    proof: async (page) => { await expect(page.locator("[data-note]")).toContainText("with vramscope.step()"); },
+  },
+};
+
+const slug = (name: string) => `trouble-${name.replace(/ /g, "-")}`;
+// Each worker makes its own: two of them must not write the same file.
+const fileOf = (name: string, worker: number) => `${slug(name)}-${worker}`;
+const test = base.extend<object, { troubles: Served }>({
+  troubles: [async ({}, use, { workerIndex }) => {
+    for (const [name, { make }] of Object.entries(TROUBLES)) generate(fileOf(name, workerIndex), ...make);
+    const served = await serve(...Object.keys(TROUBLES).map((name) => trace(fileOf(name, workerIndex))));
+    await use(served);
+    served.stop();
+  }, { scope: "worker" }],
+});
+
+expect(Object.keys(TROUBLES).length).toBe(12);
+for (const [name, trouble] of Object.entries(TROUBLES)) {
+  test(`${name}: the proof is at most two clicks away`, async ({ page, troubles }) => {
+    expect(trouble.clicks.length).toBeLessThanOrEqual(2);
+    for (const [scheme, width] of [["light", 1440], ["dark", 1024], ["light", 390]] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(`${troubles.address}#overview?trace=${Object.keys(TROUBLES).indexOf(name)}`);
+      await page.reload();
+      await settled(page);
+      await expect(page.locator("main h1")).toHaveText(trouble.says);
+      for (const click of trouble.clicks) { await click(page); await settled(page); }
+      await trouble.proof(page);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), `${width}`).toBeLessThanOrEqual(width);
+      await page.screenshot({ path: path.join(data, "../ui-pictures", `${slug(name)}-${scheme}-${width}.png`) });
+    }
+  });
+}
+
+test("the pool map names the instants that matter, and each is about itself", async ({ page, troubles }, { workerIndex }) => {
+  const at = Object.keys(TROUBLES).indexOf("out of memory in pieces");
+  await page.goto(`${troubles.address}#map?trace=${at}&at=oom:1`);
+  await page.reload();
+  await settled(page);
+  const truth = json("oom", trace(fileOf("out of memory in pieces", workerIndex))) as { events: { sentence: string; time_us: number }[] };
+  await expect(page.locator("main h1")).toHaveText(truth.events[0]!.sentence);
+  const instants = page.getByRole("combobox", { name: "Instant" });
+  await expect(instants.locator("option").first()).toHaveText("out of memory, step 4: 6.0 MiB requested");
+  await instants.selectOption("peak");
+  await settled(page);
+  await expect(page.locator("main h1")).toContainText("All 48.0 MiB of the pool is in use at this instant.");
+  await page.goBack();
+  await expect(page.locator("main h1")).toHaveText(truth.events[0]!.sentence);
+});
+
+test("a ledger's bar leads to its category, a step's bar to its moment", async ({ page, troubles }, { workerIndex }) => {
+  const problems = watch(page);
+  await page.goto(`${troubles.address}#overview?trace=${Object.keys(TROUBLES).indexOf("autotuning")}`);
+  await page.reload();
+  await settled(page);
+  await page.locator("[data-ledger=Categories] a.part.category").filter({ hasText: "activations" }).first().click();
+  await settled(page);
+  await expect.poll(() => page.url()).toContain("#peak?");
+  expect(page.url()).toContain("f=category:activations");
+  const truth = json("peak", trace(fileOf("autotuning", workerIndex)), "--at", "steady", "--where", "category:activations") as { total: number };
+  expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(truth.total);
+  await page.goBack();
+  await settled(page);
+  const bars = page.getByRole("img", { name: /Steps 2 to 24/ });
+  const box = (await bars.boundingBox())!;
+  await page.mouse.click(box.x + 36 + (box.width - 36) * (4.5 / 24), box.y + box.height / 2);
+  await expect.poll(() => page.url()).toContain("#timeline");
+  expect(page.url()).toContain("at=step:5");
+  expect(problems).toEqual([]);
+});
