@@ -117,6 +117,25 @@ bool is_input_op(std::string_view type) {
          type.starts_with("GatherV2") || type.starts_with("Decode") || type.starts_with("ParseExample");
 }
 
+// What the names say of a block; `folded`: a constant that TensorFlow computed when it built the graph.
+trace::Category category_in(Stage stage, std::string_view op, std::string_view type, std::string_view region, bool folded,
+                            const ScopeHabits& habits) {
+  using trace::Category;
+  if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp")) return Category::xla_temporary;
+  if (folded) return Category::constant;
+  if (region == "temp") return Category::temporary;
+  if (region.empty() && habits.no_region_is_workspace && may_have_workspace(op)) return Category::workspace;
+  if (has(op, "LayoutOptimizer")) {  // what an op gets in another order of dimensions; AddN sums gradients
+    const bool of_activations = stage == Stage::backward && !has(op, "Conv2DBackpropFilter-0-");
+    return of_activations || type.starts_with("AddN") ? Category::activation_gradient : Category::temporary;
+  }
+  if (stage == Stage::input) return Category::input;
+  if (type == "Const" || type.starts_with("_EagerConst")) return Category::constant;
+  if (stage == Stage::backward) return Category::activation_gradient;  // those of variables are reported, op by op
+  if (stage == Stage::optimizer) return region == "persist" ? Category::optimizer_state : Category::temporary;
+  return Category::unknown;
+}
+
 }  // namespace
 
 Stage stage_from(std::string_view word) {
@@ -158,7 +177,7 @@ OpMeaning meaning_by_scopes(std::string_view op, std::string_view region, const 
     if (parts.empty() && is_wrapper(part) && slash < op.size()) continue;
     parts.push_back(part);
   }
-  const bool folded = has(parts.back(), "__cf__");  // a constant that TensorFlow computed when it built the graph
+  const bool folded = has(parts.back(), "__cf__");
   if (parts.size() >= 2 && is_argument(parts[parts.size() - 2], parts.back())) parts.pop_back();
   std::string_view type = parts.back();
   if (optimizer || is_update_op(type))
@@ -175,25 +194,7 @@ OpMeaning meaning_by_scopes(std::string_view op, std::string_view region, const 
   if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !own_scope && !is_op(parts.front()))
     out.layer = parts.front() == "compile_loss" ? kLossGroup : parts.front();
 
-  const bool scratch = region == "temp" || (region.empty() && habits.no_region_is_workspace && may_have_workspace(op));
-  if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))
-    out.category = Category::xla_temporary;
-  else if (folded)
-    out.category = Category::constant;
-  else if (scratch)
-    out.category = region.empty() ? Category::workspace : Category::temporary;
-  else if (has(op, "LayoutOptimizer"))  // what an op gets in another order of dimensions; AddN sums gradients
-    out.category = (out.stage == Stage::backward && !has(op, "Conv2DBackpropFilter-0-")) || type.starts_with("AddN")
-                       ? Category::activation_gradient
-                       : Category::temporary;
-  else if (out.stage == Stage::input)
-    out.category = Category::input;
-  else if (type == "Const" || type.starts_with("_EagerConst"))
-    out.category = Category::constant;
-  else if (out.stage == Stage::backward)
-    out.category = Category::activation_gradient;  // those of variables are reported, op by op
-  else if (out.stage == Stage::optimizer)
-    out.category = region == "persist" ? Category::optimizer_state : Category::temporary;
+  out.category = category_in(out.stage, op, type, region, folded, habits);
   return out;
 }
 
