@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 stamps := .cache/stamps
 python := .venv/bin/python
-venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216
+venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plots
 # TORCH=0 omits PyTorch, whose packages are a 3 GB download.
 ifneq ($(TORCH),0)
 venvs += $(stamps)/venv-torch
@@ -60,6 +60,10 @@ $(stamps)/venv: tools/requirements/venv.txt $(stamps)/venv-demo | $(stamps)/pack
 
 $(stamps)/venv-%: tools/requirements/%.txt | $(stamps)/packages-test
 	@tools/setup.sh venv .venv-$* $<
+	@touch $@
+
+$(stamps)/plots: tools/requirements/plots.txt | $(stamps)/venv
+	@tools/setup.sh folder .cache/plots $<
 	@touch $@
 
 $(stamps)/jax-plugins $(stamps)/jax-plugins-soak: $(stamps)/%: tools/requirements/%.txt | $(stamps)/venv

@@ -2,6 +2,7 @@
 # Brings what the build and the tests need onto this machine.
 #   setup.sh packages SECTION     the system packages of tools/packages.txt up to that section, by apt
 #   setup.sh venv FOLDER FILE     a virtual environment with the Python packages of FILE
+#   setup.sh folder FOLDER FILE   the Python packages of FILE in a folder for PYTHONPATH
 #   setup.sh plugins FILE         the library in each of the wheels that FILE names, as .cache/plugins/VERSION/xla_cuda_plugin.so
 #   setup.sh node                 prints the folder of a node >= 20, fetched through npm where the system has an older one
 set -euo pipefail
@@ -63,6 +64,11 @@ setup_venv() {
   fi
   tools/progress.sh "Python packages of $requirements into $folder" \
     "$folder/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --no-compile --requirement "$requirements"
+}
+
+setup_folder() {
+  tools/progress.sh "Python packages of $2 into $1" \
+    .venv/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off --no-compile --no-deps --upgrade --target "$1" --requirement "$2"
 }
 
 setup_plugins() {
