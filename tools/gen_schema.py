@@ -57,10 +57,10 @@ def most_numbers(schema):
 
 def report_shapes(schema):
     """All that the recorder has to know about reported events."""
-    out = ["// How many texts and numbers a reported event has.", "struct ReportShape {", "  std::uint8_t texts, numbers;", "};",
+    out = ["// How many texts and numbers a reported event has.", "struct ReportShape {", "  std::uint8_t texts, numbers;", "  constexpr bool reported() const { return texts + numbers != 0; }", "};",
            f"inline constexpr std::size_t kReportTexts = {most_texts(schema)};  // the most",
            f"inline constexpr std::size_t kReportNumbers = {most_numbers(schema)};", "",
-           "// By the event's kind. Every reported event has a text; no texts: the kind is not reported.",
+           "// By the event's kind; kinds that are not reported have neither.",
            "constexpr ReportShape report_shape(std::uint32_t kind) {", "  switch (kind) {"]
     for event, texts, numbers in reports(schema):
         out += [f"    case {event['id']}:  // {event['name']}", f"      return {{{len(texts)}, {len(numbers)}}};"]

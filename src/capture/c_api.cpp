@@ -82,7 +82,7 @@ VS_EXPORT void vramscope_setting(const char* key, const char* value) { record::s
 
 VS_EXPORT void vramscope_report(int kind, const char* const* texts, int text_count, const uint64_t* numbers, int number_count) {
   const base::ReportShape shape = base::report_shape(static_cast<std::uint32_t>(kind));
-  if (shape.texts == 0 || text_count != shape.texts || number_count != shape.numbers) return;
+  if (!shape.reported() || text_count != shape.texts || number_count != shape.numbers) return;
   if (texts != nullptr && numbers != nullptr) record::report(static_cast<std::uint16_t>(kind), texts, numbers);
 }
 

@@ -85,7 +85,7 @@ void setting(const char* key, const char* value) {
 
 void report(std::uint16_t kind, const char* const* texts, const std::uint64_t* numbers) {
   const base::ReportShape shape = base::report_shape(kind);
-  if (shape.texts == 0) return;
+  if (!shape.reported()) return;
   recorded([&](Control& control) {
     std::uint32_t ids[base::kReportTexts] = {};
     for (std::size_t i = 0; i < shape.texts; ++i) ids[i] = intern_inside(control, texts[i]);

@@ -283,3 +283,27 @@ def test_each_of_several_backward_passes_has_its_activations(vramscope, record):
 def test_settings(record):
     settings = {e["key"]: e["value"] for e in record("loader").events() if e["event"] == "setting"}
     assert settings["torch.version"].startswith(("1.13.", "2."))
+
+
+# Stands in for a card: the calls that PyTorch makes of it when a program sets a limit.
+LIMITED = """
+import types
+import torch
+torch._C._cuda_setMemoryFraction = lambda fraction, device: None
+torch.cuda.memory._lazy_init = lambda: None
+torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=100 << 30)
+for module in (torch.cuda.memory, torch.cuda._utils):
+    module._get_device_index = lambda device, optional=False, allow_cpu=False: 1
+torch.cuda.set_per_process_memory_fraction(0.25)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(torch.ones(4, 8)).sum().backward()
+optimizer.step()
+torch.cuda.memory.set_per_process_memory_fraction(0.5, 1)
+"""
+
+
+def test_a_limit_is_recorded_though_it_was_set_before_the_first_tensor(record, tmp_path):
+    (tmp_path / "limited.py").write_text(LIMITED)
+    limits = [(event["device"], event["bytes"]) for event in record(tmp_path / "limited.py").events() if event["event"] == "pool_limit"]
+    assert limits == [(1, 25 << 30), (1, 50 << 30)]

@@ -94,11 +94,12 @@ enum class SourceState : std::uint8_t {
 // How many texts and numbers a reported event has.
 struct ReportShape {
   std::uint8_t texts, numbers;
+  constexpr bool reported() const { return texts + numbers != 0; }
 };
 inline constexpr std::size_t kReportTexts = 5;  // the most
 inline constexpr std::size_t kReportNumbers = 5;
 
-// By the event's kind. Every reported event has a text; no texts: the kind is not reported.
+// By the event's kind; kinds that are not reported have neither.
 constexpr ReportShape report_shape(std::uint32_t kind) {
   switch (kind) {
     case 15:  // variable_op

@@ -5,9 +5,11 @@ runs inside a training step is one call before and one after each optimizer step
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict
 
 from .. import emit, host_python, lines, torch_compiled, torch_frames, torch_names, torch_optimizers, torch_tags, wrapping
+
+_limits: Dict[int, int] = {}  # device -> bytes; programs set them before they compute, when nothing is recorded yet
 
 
 def install(torch: Any) -> None:
@@ -19,6 +21,7 @@ def install(torch: Any) -> None:
     for owner in (torch.cuda, torch.cuda.memory):
         wrapping.wrap(owner, "set_per_process_memory_fraction", after=lambda _, ok, *args, **kwargs: _fraction_is_set(torch, ok, *args, **kwargs))
     emit.at_first_event(lambda: _settings(torch))
+    emit.at_first_event(_report_limits)
     host_python.start()
     emit.watching(b"pytorch")
 
@@ -30,7 +33,13 @@ def _epoch_begins(loader: Any) -> None:
 def _fraction_is_set(torch: Any, ok: bool, _: object, fraction: float, device: Any = None) -> None:
     if ok:
         index = torch.cuda._utils._get_device_index(device, optional=True)
-        emit.report("pool_limit", device=index, bytes=fraction * torch.cuda.get_device_properties(index).total_memory)
+        _limits[index] = int(fraction * torch.cuda.get_device_properties(index).total_memory)
+        _report_limits()
+
+
+def _report_limits() -> None:
+    for device, size in _limits.items():
+        emit.report("pool_limit", device=device, bytes=size)
 
 
 def _settings(torch: Any) -> None:
