@@ -99,12 +99,9 @@ bool is_backward_op(std::string_view type) {
          has(type, "Backward");
 }
 
-// An op outside of all scopes is named by its type. TensorFlow's own kernels for element-wise ops on a GPU allocate their outputs
-// without a region too, so that only those of libraries are left.
-bool may_have_workspace(std::string_view op) {
-  constexpr std::string_view kUsers[] = {"Conv", "MatMul", "Cudnn", "BatchNorm", "Einsum", "RNN",
-                                         "LSTM", "FFT",    "Sort",  "TopK",      "Unique", "Scratch"};
-  return has(op, "/") || op.empty() || std::ranges::any_of(kUsers, [&](std::string_view user) { return has(op, user); });
+// Whether a block of the op that has no region is a workspace. An op outside of all scopes is named by its type.
+bool has_workspace(std::string_view op, std::span<const std::string_view> users) {
+  return !users.empty() && (has(op, "/") || std::ranges::any_of(users, [&](std::string_view user) { return has(op, user); }));
 }
 
 bool is_update_op(std::string_view type) {
@@ -175,7 +172,7 @@ OpMeaning meaning_by_scopes(std::string_view op, std::string_view region, const 
   if (parts.size() >= 2 && !optimizer && out.stage != Stage::input && !own_scope && !is_op(parts.front()))
     out.layer = parts.front() == "compile_loss" ? kLossGroup : parts.front();
 
-  const bool scratch = region == "temp" || (region.empty() && habits.no_region_is_workspace && may_have_workspace(op));
+  const bool scratch = region == "temp" || (region.empty() && has_workspace(op, habits.workspace_ops));
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp"))
     out.category = Category::xla_temporary;
   else if (folded)

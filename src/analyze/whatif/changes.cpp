@@ -4,11 +4,13 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/framework.h"
 #include "analyze/whatif/rewriter.h"
 #include "analyze/whatif/shapes.h"
 #include "support/units.h"
@@ -99,9 +101,11 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
   return fmt::format("optimizer state: {} instead of {}", format_size(after), format_size(before));
 }
 
+// A block of unknown type is treated as one of float32.
 bool is_float32(const Scene& scene, std::uint32_t block) {
   const std::uint64_t dtype = scene.store.site_of(scene.store.kind_of(scene.recorded.allocs[block])).dtype;
-  return dtype == 0 || dtype == 1 || scene.recorded.framework != trace::Framework::tensorflow;
+  const std::span<const std::string_view> names = framework(scene.recorded.framework).dtypes;
+  return dtype == 0 || names.empty() || (dtype < names.size() && names[dtype] == "float32");
 }
 
 Result<std::string> change_precision(const Scene& scene, std::string_view name, Rewriter& rewriter, Changed& out) {
@@ -130,9 +134,8 @@ Result<std::string> change_accumulation(const Scene& scene, std::uint64_t parts,
     if (scalings[block].fixed == 0) rewriter.scale(block, 1.0 / static_cast<double>(parts));
   const Parameters parameters = parameters_of(scene, rewriter);
   if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
-  // PyTorch adds each new gradient to the one that it keeps; Keras keeps accumulators beside all new gradients.
-  const bool torch = scene.recorded.framework == trace::Framework::pytorch;
-  for (std::uint32_t block = 0; torch && block < rewriter.blocks(); ++block)
+  const bool adds = framework(scene.recorded.framework).adds_to_gradients;
+  for (std::uint32_t block = 0; adds && block < rewriter.blocks(); ++block)
     if (scene.category(block) == Shown::gradients) rewriter.shorten(block);
   const std::size_t first = rewriter.first_event_of_section(1);
   for (const std::uint32_t block : parameters.blocks) rewriter.insert(first, rewriter.bytes(block));
