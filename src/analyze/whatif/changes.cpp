@@ -62,6 +62,13 @@ Parameters parameters_of(const Scene& scene, const Rewriter& rewriter) {
   return out;
 }
 
+// For a change that is about them.
+Result<Parameters> known_parameters(const Scene& scene, const Rewriter& rewriter) {
+  Parameters out = parameters_of(scene, rewriter);
+  if (out.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  return out;
+}
+
 Bytes factored_state(const Scene& scene, std::uint32_t block, Bytes bytes) {
   const auto dims = dimensions(scene.shape(block));
   if (dims.size() == 1) return bytes;
@@ -76,8 +83,8 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
     for (const Optimizer& known : kOptimizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
     return fail(fmt::format("invalid optimizer \"{}\": expected {}", name, names));
   }
-  const Parameters parameters = parameters_of(scene, rewriter);
-  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  const Result<Parameters> parameters = known_parameters(scene, rewriter);
+  if (!parameters) return std::unexpected(parameters.error());
   Bytes before = 0, after = 0;
   const std::size_t second = rewriter.first_event_of_section(2);
   std::size_t at = second;
@@ -89,7 +96,7 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
     const bool temporary = scene.of(block).stage() == Stage::optimizer && scene.category(block) != Shown::parameters;
     if (state || (temporary && optimizer->states == 0)) rewriter.drop(block);
   }
-  for (const std::uint32_t block : parameters.blocks) {
+  for (const std::uint32_t block : parameters->blocks) {
     const Bytes bytes = rewriter.bytes(block);
     const double copies = std::max(1.0, std::ceil(optimizer->states));
     const Bytes each = optimizer->factored ? factored_state(scene, block, bytes)
@@ -132,15 +139,15 @@ Result<std::string> change_accumulation(const Scene& scene, std::uint64_t parts,
   const auto scalings = scalings_by_shape(scene.store, scene.recorded, batch.value_or(parts));
   for (std::uint32_t block = 0; block < rewriter.blocks(); ++block)
     if (scalings[block].fixed == 0) rewriter.scale(block, 1.0 / static_cast<double>(parts));
-  const Parameters parameters = parameters_of(scene, rewriter);
-  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  const Result<Parameters> parameters = known_parameters(scene, rewriter);
+  if (!parameters) return std::unexpected(parameters.error());
   const bool adds = framework(scene.recorded.framework).adds_to_gradients;
   for (std::uint32_t block = 0; adds && block < rewriter.blocks(); ++block)
     if (scene.category(block) == Shown::gradients) rewriter.shorten(block);
   const std::size_t first = rewriter.first_event_of_section(1);
-  for (const std::uint32_t block : parameters.blocks) rewriter.insert(first, rewriter.bytes(block));
+  for (const std::uint32_t block : parameters->blocks) rewriter.insert(first, rewriter.bytes(block));
   out.confidence = batch ? "medium" : "low";
-  return fmt::format("{} parts of each batch, plus {} of accumulated gradients", parts, format_size(parameters.bytes));
+  return fmt::format("{} parts of each batch, plus {} of accumulated gradients", parts, format_size(parameters->bytes));
 }
 
 // For each block, the first allocation after its own, while it is live, of ...
