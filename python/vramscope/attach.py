@@ -87,16 +87,18 @@ def start(output: Union[str, "os.PathLike[str]"] = "vramscope-runs/notebook", st
 
 
 def _check_arguments(output: object, stacks: object, sample_hz: object) -> None:
+    wrong_output = f"output={output!r}: expected the name of a folder"
     if not isinstance(output, (str, os.PathLike)):
-        raise TypeError(f"output={output!r}: expected the name of a folder")
+        raise TypeError(wrong_output)
     if not os.fspath(output) or "\0" in str(os.fspath(output)):
-        raise ValueError(f"output={output!r}: expected the name of a folder")
+        raise ValueError(wrong_output)
     if stacks not in _STACKS:
         raise ValueError(f"stacks={stacks!r}: expected one of {', '.join(_STACKS)}")
+    wrong_rate = f"sample_hz={sample_hz!r}: expected samples per second, from 0 to {_MOST_HZ}"
     if not isinstance(sample_hz, numbers.Real) or isinstance(sample_hz, bool):
-        raise TypeError(f"sample_hz={sample_hz!r}: expected samples per second, from 0 to {_MOST_HZ}")
+        raise TypeError(wrong_rate)
     if not 0 <= sample_hz <= _MOST_HZ:
-        raise ValueError(f"sample_hz={sample_hz!r}: expected samples per second, from 0 to {_MOST_HZ}")
+        raise ValueError(wrong_rate)
 
 
 def stop() -> Path:

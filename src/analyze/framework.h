@@ -11,6 +11,7 @@
 #include "analyze/attribute/scopes.h"
 #include "analyze/index/scan.h"
 #include "analyze/verdict/remedies.h"
+#include "support/result.h"
 
 namespace vramscope::analyze {
 
@@ -42,6 +43,15 @@ struct Package {
   std::string_view host_pool_variable = {};              // if this variable is 1, such a pool exists without a GPU too
 };
 
+struct RecordedPool;
+
+// A model of an allocator (whatif/candidates.cpp) that the framework has too.
+struct AllocatorSetting {
+  std::string_view model;
+  std::string_view setting;  // how to choose it
+  bool offered = true;       // without being asked for
+};
+
 struct Framework {
   trace::Framework id;    // its number in traces, as in its registration in capture/
   std::string_view word;  // "tensorflow": what settings call it
@@ -68,6 +78,13 @@ struct Framework {
   bool regions_double = false;                          // each region is twice as large as the one before, up to the limit
   std::string_view pool_owner = {};          // driver-level owner whose blocks are its pool's, even outside of known regions
   Bytes (*left_free)(Bytes card) = nullptr;  // what a pool without a limit leaves to others, at most; NULL: nothing
+  bool reports_limit = false;                // the program's limit for a device is reported, not read from its pools
+
+  // How its pool is replayed
+  // Fills in the allocator and the settings of the recording; `limit` is that of the place. NULL: it has no cache.
+  Status (*set_replay)(const Store& store, Bytes limit, RecordedPool& pool) = nullptr;
+  std::span<const AllocatorSetting> allocators = {};
+  bool adds_to_gradients = false;  // accumulated gradients are the kept ones; otherwise they exist beside all new ones
   // Of the live peak in a forecast, if graphs were traced: their ops run in an order that differs from process to process.
   double order_error_on_host = 0, order_error_on_gpu = 0;
 

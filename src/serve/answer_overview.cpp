@@ -8,6 +8,7 @@
 #include "analyze/captions.h"
 #include "analyze/framework.h"
 #include "analyze/key_figures.h"
+#include "analyze/labels.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
 #include "support/sentence.h"
@@ -112,20 +113,6 @@ Ledger ledger_of(const analyze::Ledger& from, std::string_view at) {
   return out;
 }
 
-std::string link_label(const analyze::Finding& finding) {
-  std::string label = finding.view == "map" || finding.view == "fragmentation" ? "Pool map"
-                      : finding.view == "oom"                                  ? "OOM"
-                                                                               : support::capitalized(finding.view);
-  if (!finding.where.empty() && finding.where.find(' ') == std::string::npos) {
-    std::string what = finding.where.substr(finding.where.find(':') + 1);
-    if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
-    return fmt::format("{}, {}", label, what);
-  }
-  if (!finding.at.empty() && !finding.at.starts_with("moment:") && !finding.at.starts_with(finding.view))
-    return fmt::format("{}, {}", label, finding.at);
-  return label;
-}
-
 }  // namespace
 
 Result<Hello> EngineService::hello(const HelloParams&) {
@@ -179,7 +166,7 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
                     .severity = f.severity};
     if (f.id == "oom") finding.remedy = remedy_of_failure(trace);
     if (f.at_stake) finding.bytes = static_cast<double>(*f.at_stake);
-    if (!f.view.empty()) finding.link = Link{link_label(f), address(f.view, instant_of(trace, f), f.where)};
+    if (!f.view.empty()) finding.link = Link{analyze::label_of(f), address(f.view, instant_of(trace, f), f.where)};
     out.findings.push_back(std::move(finding));
   }
   out.checked = findings.also_checked;
@@ -192,15 +179,13 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
     out.nav.push_back({std::move(view), std::move(text), bytes});
   };
   nav("overview", findings.findings.empty() ? "" : fmt::format("{}", findings.findings.size()));
-  nav("timeline", o.duration_us < 1'000'000 ? support::format_duration(o.duration_us)
-                                            : fmt::format("{:.1f} s", static_cast<double>(o.duration_us) / 1e6));
+  nav("timeline", analyze::label_of_duration(o.duration_us));
   if (place != nullptr) nav("peak", "", static_cast<double>(place->steady ? place->steady_peak : place->peak));
-  nav("steps", steps.steps.empty() ? "none" : support::format_count(steps.steps.size()));
-  if (const auto layers = engine.layers(usable_instant(engine, "steady")))
-    nav("layers", layers->layers == 0 ? "none" : support::format_count(layers->layers));
-  if (leaks != nullptr) nav("leaks", leaks->verdict == "growing" ? "grows" : leaks->verdict == "not growing" ? "none" : "–");
+  nav("steps", analyze::label_of_count(steps.steps.size()));
+  if (const auto layers = engine.layers(usable_instant(engine, "steady"))) nav("layers", analyze::label_of_count(layers->layers));
+  if (leaks != nullptr) nav("leaks", analyze::label_of(*leaks));
   if (place != nullptr && place->regions_end > 0) nav("map", "", static_cast<double>(place->regions_end));
-  nav("oom", o.ooms == 0 ? "none" : support::format_count(o.ooms));
+  nav("oom", analyze::label_of_count(o.ooms));
   return out;
 }
 

@@ -1,14 +1,12 @@
 // Stack, tracks and marks of one tile of the time axis; stepping from event to event.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "analyze/labels.h"
 #include "analyze/query/instant_text.h"
 #include "analyze/steps/pass_bands.h"
 #include "analyze/verdict/notable.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
-#include "support/units.h"
 
 namespace vramscope::serve {
 
@@ -50,9 +48,9 @@ Track device_track(const Opened& trace, const Tile& tile, std::int64_t device) {
     if (sample.time_us < tile.t0 || sample.time_us >= tile.t1) continue;
     track.t.push_back(static_cast<double>(sample.time_us));
     track.value.push_back(static_cast<double>(sample.used));
-    track.text = fmt::format("{} of {}", support::format_size(sample.used), support::format_size(sample.total));
+    track.text = analyze::label_of(sample);
   }
-  if (known == 0) track.missing = device < 0 ? "no GPU in this run" : "not recorded: no NVML";
+  if (known == 0) track.missing = analyze::label_without_samples(device);
   return track;
 }
 
@@ -66,9 +64,9 @@ Track host_track(const Opened& trace, const Tile& tile) {
     if (sample.time_us < tile.t0 || sample.time_us >= tile.t1) continue;
     track.t.push_back(static_cast<double>(sample.time_us));
     track.value.push_back(static_cast<double>(sample.used));
-    track.text = support::format_size(sample.used);
+    track.text = analyze::label_of(sample);
   }
-  if (known == 0) track.missing = "not recorded";
+  if (known == 0) track.missing = analyze::kNoHostSample;
   return track;
 }
 
@@ -130,9 +128,9 @@ Result<Tracks> EngineService::tracks(const TracksParams& params) {
   if (place != nullptr) {
     pool.top = static_cast<double>(std::max(place->regions_peak, place->peak));
     if (place->regions_peak == 0)
-      pool.missing = "no regions were recorded";
+      pool.missing = analyze::kNoRegions;
     else
-      pool.text = fmt::format("{} held at the end", support::format_size(place->regions_end));
+      pool.text = analyze::label_of_pools(*place);
   }
   if (tile->t0 < end) {
     const auto columns =
@@ -167,9 +165,8 @@ Result<Marks> EngineService::marks(const MarksParams& params) {
   const analyze::Steps& steps = trace.steps();
   for (const analyze::Step& step : steps.steps) {
     if (!inside(step.begin_us, step.end_us)) continue;
-    const std::string name = step.kind.empty() || step.kind == "train" ? fmt::format("Step {}", step.number)
-                                                                       : fmt::format("{} {}", step.kind, step.number);
-    out.bands.push_back({"step", name, step.number, static_cast<double>(step.begin_us), static_cast<double>(step.end_us), 0});
+    out.bands.push_back(
+        {"step", analyze::label_of(step), step.number, static_cast<double>(step.begin_us), static_cast<double>(step.end_us), 0});
   }
   out.coarse = thin_out(out.bands);
   std::vector<Band> phases;

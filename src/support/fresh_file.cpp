@@ -23,12 +23,17 @@ std::unexpected<Error> exists_already(const std::filesystem::path& path) {
   return fail(path.string() + ": exists already; remove it, or choose another output file");
 }
 
+std::unexpected<Error> cannot_create(const std::filesystem::path& path, std::string_view why) {
+  const std::string because = why.empty() ? "" : ": " + std::string(why);
+  return fail(path.string() + ": cannot create the file" + because + "; choose another output file");
+}
+
 Result<FreshFile> FreshFile::create(const std::filesystem::path& path) {
   struct stat info{};
   if (lstat(path.c_str(), &info) == 0) return exists_already(path);  // before hours of work; keep() is what decides
   std::filesystem::path temporary = path.parent_path() / ("." + path.filename().string() + "." + random_name());
   auto file = AppendFile::create(temporary);
-  if (!file) return fail(path.string() + ": cannot create the file: " + std::strerror(errno) + "; choose another output file");
+  if (!file) return cannot_create(path, std::strerror(errno));
   return FreshFile(std::move(*file), std::move(temporary), path);
 }
 
@@ -40,7 +45,7 @@ Status FreshFile::keep() {
   if (Status status = file_->sync(); !status) return status;
   if (!rename_to_new(temporary_, path_)) {
     if (errno == EEXIST) return exists_already(path_);
-    return fail(path_.string() + ": cannot create the file: " + std::strerror(errno) + "; choose another output file");
+    return cannot_create(path_, std::strerror(errno));
   }
   file_.reset();
   return {};

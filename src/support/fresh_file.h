@@ -34,5 +34,7 @@ class FreshFile final : public Sink {
 
 // The error for an output that is already there.
 std::unexpected<Error> exists_already(const std::filesystem::path& path);
+// `why` may be empty.
+std::unexpected<Error> cannot_create(const std::filesystem::path& path, std::string_view why);
 
 }  // namespace vramscope::support

@@ -7,9 +7,13 @@
 #include <cstdint>
 
 namespace vramscope::support {
+namespace {
+
+constexpr int kGzipWindow = 15 + 16;  // the largest; 16 means a header of gzip
+
+}  // namespace
 
 std::string gzip(std::string_view data, int level) {
-  constexpr int kGzipWindow = 15 + 16;
   z_stream stream{};
   if (deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 9, Z_DEFAULT_STRATEGY) != Z_OK) return {};
   std::string out;
@@ -35,7 +39,6 @@ std::string gzip(std::string_view data, int level) {
 }
 
 Result<std::string> gunzip(std::string_view packed, std::uint64_t most) {
-  constexpr int kGzipWindow = 15 + 16;
   z_stream stream{};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return fail("cannot unpack gzip: out of memory");
   std::string out;

@@ -51,3 +51,14 @@ def test_invalid_options(record_tensorflow, vramscope, options, message):
     trace, _ = record_tensorflow("resnet", 16, "graph")
     done = subprocess.run([vramscope, "whatif", trace, *options], capture_output=True, text=True)
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize("case, prefix, foreign", [("clean", "TF_", "expandable"), ("pytorch", "PYTORCH_", "growth")])
+def test_settings_are_those_of_the_framework(build, vramscope, tmp_path, case, prefix, foreign):
+    """An allocator of another framework can be replayed, but there is no setting for it."""
+    trace = tmp_path / f"{case}.vram"
+    subprocess.run([build / "tracegen", case, trace, "seed=7"], check=True, capture_output=True)
+    recorded, *others = json.loads(subprocess.check_output([vramscope, "whatif", trace, "--json"], text=True))["rows"]
+    assert others and all(row["setting"].startswith(prefix) for row in others)
+    _, asked = json.loads(subprocess.check_output([vramscope, "whatif", trace, "--allocator", foreign, "--json"], text=True))["rows"]
+    assert (asked["name"], asked["setting"]) == (foreign, "")

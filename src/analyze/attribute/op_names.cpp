@@ -99,12 +99,9 @@ bool is_backward_op(std::string_view type) {
          has(type, "Backward");
 }
 
-// An op outside of all scopes is named by its type. TensorFlow's own kernels for element-wise ops on a GPU allocate their outputs
-// without a region too, so that only those of libraries are left.
-bool may_have_workspace(std::string_view op) {
-  constexpr std::string_view kUsers[] = {"Conv", "MatMul", "Cudnn", "BatchNorm", "Einsum", "RNN",
-                                         "LSTM", "FFT",    "Sort",  "TopK",      "Unique", "Scratch"};
-  return has(op, "/") || op.empty() || std::ranges::any_of(kUsers, [&](std::string_view user) { return has(op, user); });
+// Whether a block of the op that has no region is a workspace. An op outside of all scopes is named by its type.
+bool has_workspace(std::string_view op, std::span<const std::string_view> users) {
+  return !users.empty() && (has(op, "/") || std::ranges::any_of(users, [&](std::string_view user) { return has(op, user); }));
 }
 
 bool is_update_op(std::string_view type) {
@@ -124,7 +121,7 @@ trace::Category category_in(Stage stage, std::string_view op, std::string_view t
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp")) return Category::xla_temporary;
   if (folded) return Category::constant;
   if (region == "temp") return Category::temporary;
-  if (region.empty() && habits.no_region_is_workspace && may_have_workspace(op)) return Category::workspace;
+  if (region.empty() && has_workspace(op, habits.workspace_ops)) return Category::workspace;
   if (has(op, "LayoutOptimizer")) {  // what an op gets in another order of dimensions; AddN sums gradients
     const bool of_activations = stage == Stage::backward && !has(op, "Conv2DBackpropFilter-0-");
     return of_activations || type.starts_with("AddN") ? Category::activation_gradient : Category::temporary;

@@ -1,6 +1,7 @@
 // What the name of an op reveals: its layer, the stage of a training step, the category of its result.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,9 @@ OpMeaning meaning_of(std::string_view op, std::string_view region, trace::Framew
 
 // For a framework whose ops are named by scopes, "model/dense/MatMul", as TensorFlow and XLA name them.
 struct ScopeHabits {
-  bool scopes_run_forward = false;      // an op inside a scope belongs to the forward pass unless its name shows otherwise
-  bool no_region_is_workspace = false;  // an allocation without a region is a workspace
+  bool scopes_run_forward = false;  // an op inside a scope belongs to the forward pass unless its name shows otherwise
+  // Parts of names: what these ops, and all ops inside a scope, allocate without a region is a workspace. Empty: nothing is.
+  std::span<const std::string_view> workspace_ops = {};
 };
 OpMeaning meaning_by_scopes(std::string_view op, std::string_view region, const ScopeHabits& habits);
 OpMeaning meaning_by_scopes(std::string_view op, std::string_view region);

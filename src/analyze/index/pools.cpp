@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "analyze/framework.h"
+
 namespace vramscope::analyze {
 namespace {
 
@@ -53,7 +55,7 @@ void measure_pools(const Store& store, Place& place) {
     const auto* const limited = std::get_if<trace::PoolLimit>(&report);
     if (limited == nullptr || place.device < 0 || limited->device != static_cast<std::uint64_t>(place.device)) continue;
     for (const std::uint32_t pool : place.pools)
-      if (store.dictionaries().pools[pool].framework == trace::Framework::pytorch) limit[pool] = limited->bytes;
+      if (framework(store.dictionaries().pools[pool].framework).reports_limit) limit[pool] = limited->bytes;
   }
   for (auto [pool, bytes] : limit) place.limit += bytes;
   std::map<std::uint64_t, bool> order_exact;  // the last totals of a pool are the most complete

@@ -88,6 +88,10 @@ std::uint32_t numbered_kind(const Store& store) {
   return store.steps.empty() ? 0 : store.steps.front().kind;
 }
 
+std::unexpected<Error> no_such(std::string_view instant, std::string_view there_is) {
+  return fail(fmt::format("there is no \"{}\"; the trace has {}", instant, there_is));
+}
+
 // A time since the start, which must lie within the trace. "#2" at the end of the instant: only after the second event of that
 // microsecond.
 Result<Moment> moment_of_time(const Store& store, double time_us, std::string_view instant) {
@@ -113,8 +117,7 @@ Result<Moment> resolve_failure(const Store& store, std::string_view instant) {
   std::size_t seen = 0;
   for (const auto& oom : store.ooms)
     if (oom.row.final && ++seen == wanted) return oom.pos;
-  return fail(fmt::format("there is no \"{}\"; the trace has {}", instant,
-                          support::format_plural(seen, "failed request", "failed requests")));
+  return no_such(instant, support::format_plural(seen, "failed request", "failed requests"));
 }
 
 // "step:20", which is the peak of the step, or "step:20+6.3ms"
@@ -127,9 +130,7 @@ Result<Moment> resolve_step(const Engine::State& state, std::string_view instant
   const auto step = std::ranges::find_if(
       store.steps, [&](const StepRow& row) { return number && static_cast<double>(row.number) == *number && row.kind == kind; });
   if (store.steps.empty()) return fail("the trace has no steps; use peak, end, or a time such as 6.2s");
-  if (step == store.steps.end())
-    return fail(fmt::format("there is no \"{}\"; the trace has {}", instant,
-                            support::format_plural(state.numbered_steps(), "step", "steps")));
+  if (step == store.steps.end()) return no_such(instant, support::format_plural(state.numbered_steps(), "step", "steps"));
   if (plus != std::string_view::npos) {
     const auto after = parse_duration(rest.substr(plus + 1));
     if (!after)

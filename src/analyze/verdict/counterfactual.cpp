@@ -7,8 +7,6 @@
 namespace vramscope::analyze {
 namespace {
 
-constexpr Moment kMostEvents = 4'000'000;  // a few tens of milliseconds
-
 // Whether a moment is in one of the stretches, which rise. Moments must rise too.
 class Within {
  public:
@@ -27,7 +25,7 @@ class Within {
 
 std::optional<Bytes> saving_if(const Engine::State& state, const Place& place, const KeptBytes& kept) {
   const Store& store = state.store;
-  if (store.events() > kMostEvents) return std::nullopt;
+  if (store.events() > kMostEventsOfWalk) return std::nullopt;
   const std::vector<Stretch> whole = {{0, store.events()}};
   Within counts(place.steady ? state.steady.training : whole);
   Bytes before = 0, after = 0, peak_before = 0, peak_after = 0;

@@ -8,11 +8,14 @@
 
 namespace vramscope::analyze {
 
+// The longest trace that is walked again for one figure: a few tens of milliseconds.
+inline constexpr Moment kMostEventsOfWalk = 4'000'000;
+
 // What is left of a block of so many bytes.
 using KeptBytes = std::function<Bytes(std::uint64_t alloc, Bytes granted)>;
 
-// How much lower the peak of the steady steps would be, or that of the run if it has none. Nothing if the trace is too long to be
-// walked for one figure.
+// How much lower the peak of the steady steps would be, or that of the run if it has none. Nothing if the trace has more
+// events than kMostEventsOfWalk.
 std::optional<Bytes> saving_if(const Engine::State& state, const Place& place, const KeptBytes& kept);
 
 }  // namespace vramscope::analyze

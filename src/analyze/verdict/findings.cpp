@@ -38,9 +38,8 @@ Finding held_tensors(const Keeper& keeper, const std::string& title, const std::
   Finding out;
   out.id = "held-tensors";
   out.title = title;
-  out.cause = fmt::format("A {} of {} {} {}{}.", keeper.container, keeper.owner, keeper.counted ? "holds" : "held",
-                          support::format_plural(keeper.tensors, "tensor", "tensors"),
-                          keeper.counted ? " at the end" : " when last sampled");
+  out.cause =
+      fmt::format("A {} of {} {}{}.", keeper.container, keeper.owner, held_text(keeper), keeper.counted ? " at the end" : "");
   out.remedy = remedy;
   out.at_stake = bytes;
   out.view = "leaks";

@@ -10,6 +10,7 @@
 #include "analyze/index/lifetime.h"
 #include "analyze/verdict/newest_reports.h"
 #include "analyze/verdict/survivors.h"
+#include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -116,6 +117,11 @@ const Keeper* main_keeper(const Store& store, const std::vector<Keeper>& keepers
   }
   const bool one = keepers.size() == 1 && keepers[0].origins.empty() && !rows.empty() && !rows[0].replaced;
   return one ? &keepers[0] : nullptr;
+}
+
+std::string held_text(const Keeper& keeper) {
+  return fmt::format("{} {}{}", keeper.counted ? "holds" : "held", support::format_plural(keeper.tensors, "tensor", "tensors"),
+                     keeper.counted ? "" : " when last sampled");
 }
 
 std::string in_words(const Keeper& keeper) { return fmt::format("{} ({})", keeper.name, keeper.line); }

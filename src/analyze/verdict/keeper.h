@@ -24,6 +24,9 @@ std::vector<Keeper> keepers(const Engine::State& state, const std::vector<LeakRo
 // The one that keeps what grows fastest and has a keeper; nullptr if none does.
 const Keeper* main_keeper(const Store& store, const std::vector<Keeper>& keepers, const std::vector<LeakRow>& rows);
 
+// "holds 3 tensors", or "held 3 tensors when last sampled" if the blocks do not show it.
+std::string held_text(const Keeper& keeper);
+
 // "losses (train.py:31)"
 std::string in_words(const Keeper& keeper);
 

@@ -62,9 +62,7 @@ std::string leak_advice(const Leaks& leaks, const Keeper* keeper, trace::Framewo
     return fmt::format("give the block that {} replaces by a larger one in each step a fixed size, or write it out regularly",
                        row.line.empty() ? row.op : row.line);
   if (keeper != nullptr)
-    return fmt::format(
-        "{}: {} {} {}", remedy_for(Remedy::keep_a_number, framework), keeper->name, keeper->counted ? "holds" : "held",
-        support::format_plural(keeper->tensors, "tensor", "tensors") + (keeper->counted ? "" : " when last sampled"));
+    return fmt::format("{}: {} {}", remedy_for(Remedy::keep_a_number, framework), keeper->name, held_text(*keeper));
   if (row.line.empty()) return "find what keeps a reference to these blocks from step to step";
   return fmt::format("find what keeps the tensors allocated at {}; {}", row.line, remedy_for(Remedy::keep_a_number, framework));
 }

@@ -10,12 +10,13 @@
 #include "analyze/query/grouper.h"
 #include "analyze/steps/measure.h"
 #include "analyze/verdict/autotune.h"
+#include "analyze/verdict/counterfactual.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
 
-constexpr Moment kMostEvents = 4'000'000;  // a few tens of milliseconds
+constexpr std::string_view kFreedLater = "What is live there is freed before the steady steps.";
 
 std::string when_of_peak(const Engine::State& state, const Place& place) {
   if (const std::int64_t step = state.step_number(place.peak_at); step > 0) return fmt::format("in step {}", step);
@@ -58,7 +59,7 @@ bool shows_usual_steps(const Engine::State& state) {
 // The peak of everything but the evaluations.
 std::optional<Bytes> peak_without_evaluations(const Engine::State& state, const Place& place) {
   const Store& store = state.store;
-  if (store.events() > kMostEvents) return std::nullopt;
+  if (store.events() > kMostEventsOfWalk) return std::nullopt;
   std::size_t next = 0;
   const auto evaluates = [&](std::uint64_t pos) {
     while (next < store.steps.size() && store.steps[next].end <= pos) ++next;
@@ -119,10 +120,10 @@ std::string only_at_peak(const Store& store, const PoolSet& pools, const Place& 
   add(place.peak_at, 1);
   add(place.steady_peak_at, -1);
   const auto most = std::ranges::max_element(sums, {}, [](const auto& sum) { return sum.second; });
-  if (most == sums.end() || most->second <= 0) return "What is live there is freed before the steady steps.";
+  if (most == sums.end() || most->second <= 0) return std::string(kFreedLater);
   const auto [line, op] = most->first;
   const std::string_view name = line != 0 ? store.name(line) : store.text(static_cast<trace::StringId>(op));
-  if (name.empty()) return "What is live there is freed before the steady steps.";
+  if (name.empty()) return std::string(kFreedLater);
   return fmt::format("{} of it was allocated {} {} and is freed before the steady steps.",
                      support::format_size(static_cast<Bytes>(most->second)), line != 0 ? "at" : "by", name);
 }

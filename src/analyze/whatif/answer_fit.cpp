@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/framework.h"
+#include "analyze/host_reports.h"
 #include "analyze/query/driver_level.h"
 #include "analyze/whatif/batches.h"
 #include "analyze/whatif/candidates.h"
@@ -30,7 +31,7 @@ constexpr double kErrorOfOne = 0.05;   // from one
 double error_of_order(const Store& store, const RecordedPool& recorded) {
   const bool has_graph = std::ranges::any_of(store.reports, [](const trace::Report& report) {
     const auto* const graph = std::get_if<trace::TracedGraph>(&report);
-    return graph != nullptr && graph->host_before != 0;  // 0: layers that were put together, and nothing traced
+    return graph != nullptr && !only_built_layers(*graph);
   });
   if (!has_graph) return 0;
   const Framework& of = framework(recorded.framework);

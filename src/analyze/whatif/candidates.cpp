@@ -1,58 +1,58 @@
 #include "analyze/whatif/candidates.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include <fmt/format.h>
+
+#include "analyze/framework.h"
 
 namespace vramscope::analyze {
 namespace {
 
 using whatif::Scenario;
 
-struct Named {
+struct Model {
   std::string_view name;
   Scenario::Kind kind;
-  std::string_view torch;    // settings
-  bool growth;               // BFC
-  std::string_view setting;  // how to set it in the framework that has it
-  bool torch_only, tensorflow_only;
-  bool offered;  // without being asked for
+  std::string_view torch = {};  // settings
+  bool growth = true;           // BFC
+  bool for_all = false;         // offered if the framework is unknown
 };
 
-// max_split_size_mb is not offered: it rarely helps, and makes runs with changing shapes much worse.
-constexpr Named kNamed[] = {
-    {"default", Scenario::Kind::torch, "", true, "PYTORCH_CUDA_ALLOC_CONF=", true, false, true},
-    {"expandable", Scenario::Kind::torch, "expandable_segments:True", true, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     true, false, true},
-    {"divisions", Scenario::Kind::torch, "roundup_power2_divisions:4", true, "PYTORCH_CUDA_ALLOC_CONF=roundup_power2_divisions:4",
-     true, false, true},
-    {"max-split", Scenario::Kind::torch, "max_split_size_mb:256", true, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256", true,
-     false, false},
-    {"growth", Scenario::Kind::bfc, "", true, "TF_FORCE_GPU_ALLOW_GROWTH=true", false, true, true},
-    {"preallocated", Scenario::Kind::bfc, "", false, "TF_FORCE_GPU_ALLOW_GROWTH=false, with a memory limit", false, true, true},
-    {"async", Scenario::Kind::stream_pool, "", true, "", false, false, true},
-    {"none", Scenario::Kind::uncached, "", true, "", false, false, false},
+constexpr Model kModels[] = {
+    {"default", Scenario::Kind::torch},
+    {"expandable", Scenario::Kind::torch, "expandable_segments:True"},
+    {"divisions", Scenario::Kind::torch, "roundup_power2_divisions:4"},
+    {"max-split", Scenario::Kind::torch, "max_split_size_mb:256"},
+    {.name = "growth", .kind = Scenario::Kind::bfc, .for_all = true},
+    {.name = "preallocated", .kind = Scenario::Kind::bfc, .growth = false, .for_all = true},
+    {.name = "async", .kind = Scenario::Kind::stream_pool, .for_all = true},
+    {"none", Scenario::Kind::uncached},
 };
 
-std::string_view async_setting(trace::Framework framework) {
-  return framework == trace::Framework::pytorch ? "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"
-                                                : "TF_GPU_ALLOCATOR=cuda_malloc_async";
+// Null if the framework does not have it.
+const AllocatorSetting* setting_of(const Model& model, const RecordedPool& recorded) {
+  const std::span<const AllocatorSetting> all = framework(recorded.framework).allocators;
+  const auto found = std::ranges::find(all, model.name, &AllocatorSetting::model);
+  return found != all.end() ? &*found : nullptr;
 }
 
-Candidate from(const Named& named, const RecordedPool& recorded) {
-  Candidate out{std::string(named.name), std::string(named.setting), recorded.scenario};
-  out.scenario.kind = named.kind;
+Candidate from(const Model& model, const RecordedPool& recorded) {
+  const AllocatorSetting* const own = setting_of(model, recorded);
+  Candidate out{std::string(model.name), own != nullptr ? std::string(own->setting) : "", recorded.scenario};
+  out.scenario.kind = model.kind;
   const int version = recorded.scenario.torch.version;
-  if (named.kind == Scenario::Kind::torch) out.scenario.torch = *whatif::TorchSettings::parse(named.torch, version);
-  if (named.kind == Scenario::Kind::bfc)
-    out.scenario.bfc = {.growth = named.growth, .collection = recorded.scenario.bfc.collection};
-  if (named.kind == Scenario::Kind::stream_pool) out.setting = async_setting(recorded.framework);
+  if (model.kind == Scenario::Kind::torch) out.scenario.torch = *whatif::TorchSettings::parse(model.torch, version);
+  if (model.kind == Scenario::Kind::bfc)
+    out.scenario.bfc = {.growth = model.growth, .collection = recorded.scenario.bfc.collection};
   return out;
 }
 
 std::string all_names() {
   std::string out = "recorded";
-  for (const Named& named : kNamed) out += fmt::format(", {}", named.name);
+  for (const Model& model : kModels) out += fmt::format(", {}", model.name);
   return out;
 }
 
@@ -62,7 +62,7 @@ Candidate as_recorded(const RecordedPool& recorded) { return {"recorded", record
 
 Result<Candidate> candidate(const RecordedPool& recorded, std::string_view asked) {
   if (asked.empty() || asked == "recorded") return as_recorded(recorded);
-  if (const auto* found = std::ranges::find(kNamed, asked, &Named::name); found != std::end(kNamed))
+  if (const auto* found = std::ranges::find(kModels, asked, &Model::name); found != std::end(kModels))
     return from(*found, recorded);
   if (!asked.contains(':'))
     return fail(
@@ -83,9 +83,11 @@ Result<std::vector<Candidate>> candidates(const RecordedPool& recorded, std::str
     if (one->name != "recorded") out.push_back(std::move(*one));
     return out;
   }
-  const bool torch = recorded.framework == trace::Framework::pytorch;
-  for (const Named& named : kNamed)
-    if (named.offered && (torch ? !named.tensorflow_only : !named.torch_only)) out.push_back(from(named, recorded));
+  const bool unknown = framework(recorded.framework).allocators.empty();
+  for (const Model& model : kModels) {
+    const AllocatorSetting* const own = setting_of(model, recorded);
+    if (own != nullptr ? own->offered : unknown && model.for_all) out.push_back(from(model, recorded));
+  }
   return out;
 }
 

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/framework.h"
 #include "analyze/whatif/rewriter.h"
 #include "analyze/whatif/shapes.h"
 #include "support/units.h"
@@ -60,6 +62,13 @@ Parameters parameters_of(const Scene& scene, const Rewriter& rewriter) {
   return out;
 }
 
+// For a change that is about them.
+Result<Parameters> known_parameters(const Scene& scene, const Rewriter& rewriter) {
+  Parameters out = parameters_of(scene, rewriter);
+  if (out.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  return out;
+}
+
 Bytes factored_state(const Scene& scene, std::uint32_t block, Bytes bytes) {
   const auto dims = dimensions(scene.shape(block));
   if (dims.size() == 1) return bytes;
@@ -74,8 +83,8 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
     for (const Optimizer& known : kOptimizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
     return fail(fmt::format("invalid optimizer \"{}\": expected {}", name, names));
   }
-  const Parameters parameters = parameters_of(scene, rewriter);
-  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
+  const Result<Parameters> parameters = known_parameters(scene, rewriter);
+  if (!parameters) return std::unexpected(parameters.error());
   Bytes before = 0, after = 0;
   const std::size_t second = rewriter.first_event_of_section(2);
   std::size_t at = second;
@@ -87,7 +96,7 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
     const bool temporary = scene.of(block).stage() == Stage::optimizer && scene.category(block) != Shown::parameters;
     if (state || (temporary && optimizer->states == 0)) rewriter.drop(block);
   }
-  for (const std::uint32_t block : parameters.blocks) {
+  for (const std::uint32_t block : parameters->blocks) {
     const Bytes bytes = rewriter.bytes(block);
     const double copies = std::max(1.0, std::ceil(optimizer->states));
     const Bytes each = optimizer->factored ? factored_state(scene, block, bytes)
@@ -99,9 +108,11 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
   return fmt::format("optimizer state: {} instead of {}", format_size(after), format_size(before));
 }
 
+// A block of unknown type is treated as one of float32.
 bool is_float32(const Scene& scene, std::uint32_t block) {
   const std::uint64_t dtype = scene.store.site_of(scene.store.kind_of(scene.recorded.allocs[block])).dtype;
-  return dtype == 0 || dtype == 1 || scene.recorded.framework != trace::Framework::tensorflow;
+  const std::span<const std::string_view> names = framework(scene.recorded.framework).dtypes;
+  return dtype == 0 || names.empty() || (dtype < names.size() && names[dtype] == "float32");
 }
 
 Result<std::string> change_precision(const Scene& scene, std::string_view name, Rewriter& rewriter, Changed& out) {
@@ -128,16 +139,15 @@ Result<std::string> change_accumulation(const Scene& scene, std::uint64_t parts,
   const auto scalings = scalings_by_shape(scene.store, scene.recorded, batch.value_or(parts));
   for (std::uint32_t block = 0; block < rewriter.blocks(); ++block)
     if (scalings[block].fixed == 0) rewriter.scale(block, 1.0 / static_cast<double>(parts));
-  const Parameters parameters = parameters_of(scene, rewriter);
-  if (parameters.blocks.empty()) return fail("the recording does not show which blocks are parameters");
-  // PyTorch adds each new gradient to the one that it keeps; Keras keeps accumulators beside all new gradients.
-  const bool torch = scene.recorded.framework == trace::Framework::pytorch;
-  for (std::uint32_t block = 0; torch && block < rewriter.blocks(); ++block)
+  const Result<Parameters> parameters = known_parameters(scene, rewriter);
+  if (!parameters) return std::unexpected(parameters.error());
+  const bool adds = framework(scene.recorded.framework).adds_to_gradients;
+  for (std::uint32_t block = 0; adds && block < rewriter.blocks(); ++block)
     if (scene.category(block) == Shown::gradients) rewriter.shorten(block);
   const std::size_t first = rewriter.first_event_of_section(1);
-  for (const std::uint32_t block : parameters.blocks) rewriter.insert(first, rewriter.bytes(block));
+  for (const std::uint32_t block : parameters->blocks) rewriter.insert(first, rewriter.bytes(block));
   out.confidence = batch ? "medium" : "low";
-  return fmt::format("{} parts of each batch, plus {} of accumulated gradients", parts, format_size(parameters.bytes));
+  return fmt::format("{} parts of each batch, plus {} of accumulated gradients", parts, format_size(parameters->bytes));
 }
 
 // For each block, the first allocation after its own, while it is live, of ...

@@ -88,8 +88,8 @@ Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const 
   whatif::Scenario limited = scenario_;
   limited.bfc.limit = usable;
   limited.device.capacity = usable;
-  const whatif::Spread spread = whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial));
-  return {spread.failed == 0, spread.typical.counters.flushes};
+  const whatif::Trial tried = whatif::try_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial));
+  return {tried.completes, tried.typical.counters.flushes};
 }
 
 std::uint64_t Forecaster::largest_batch(Bytes available) const {

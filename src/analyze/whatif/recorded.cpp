@@ -60,14 +60,15 @@ void add_events(const Store& store, const Filter& filter, RecordedPool& out) {
   }
 }
 
-// What the pool took from the level below: its regions, or the blocks that PyTorch itself allocated from the driver.
+// What the pool took from the level below: its regions, or the blocks that the framework itself allocated from the driver.
 void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& out) {
   const Store& store = state.store;
   for (const auto& region : store.regions)
     if (static_cast<std::uint32_t>(region.row.pool) == out.pool)
       out.calls.push_back({region.row.returned, region.row.address, region.row.bytes});
   Bytes now = 0, peak = 0;
-  if (out.calls.empty() && !out.on_host) {
+  const std::string_view owner = framework(out.framework).pool_owner;
+  if (out.calls.empty() && !out.on_host && !owner.empty()) {
     std::set<std::uint32_t> linear;
     for (const Place& place : state.places)
       if (place.driver && place.device == device) linear.insert(place.pools.begin(), place.pools.end());
@@ -75,7 +76,7 @@ void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& ou
       const std::uint32_t ref = store.ref[pos];
       if (ref == kNone32) continue;
       const Kind& kind = store.kind_of(ref >> 1);
-      if (!linear.contains(kind.pool) || store.text(store.site_of(kind).owner) != "PyTorch") continue;
+      if (!linear.contains(kind.pool) || store.text(store.site_of(kind).owner) != owner) continue;
       if (store.dictionaries().pools[kind.pool].memory != trace::Memory::device) continue;
       out.calls.push_back({(ref & 1) != 0, store.address[ref >> 1], kind.granted});
     }
@@ -102,46 +103,19 @@ Bytes card_of(const Store& store, std::int64_t device) {
   return 0;
 }
 
-void set_bfc(const Store& store, RecordedPool& out) {
-  whatif::Scenario& scenario = out.scenario;
-  scenario.kind = whatif::Scenario::Kind::bfc;
-  out.quantum = 256;
-  const Bytes limit = limit_of(store, out.pool);
-  if (limit != 0) scenario.bfc.limit = limit;
-  // A pool without growth takes its limit with the first request.
-  scenario.bfc.growth = limit == 0 || out.calls.empty() || out.calls.front().bytes + 256 <= limit;
-  scenario.bfc.collection = !out.on_host && out.framework == trace::Framework::tensorflow &&
-                            setting(store, "env.TF_ENABLE_GPU_GARBAGE_COLLECTION") != "false";
-  out.settings = scenario.bfc.growth ? "BFC, grows" : "BFC, one region";
-}
-
-std::string torch_version(const Store& store) {
-  for (const std::string_view key : framework(trace::Framework::pytorch).version_settings)
-    if (std::string version = setting(store, key); !version.empty()) return version;
-  return {};
-}
-
-Status set_torch(const Store& store, RecordedPool& out) {
-  std::string text = setting(store, "env.PYTORCH_CUDA_ALLOC_CONF");
-  if (text.empty()) text = setting(store, "env.PYTORCH_ALLOC_CONF");
-  const auto settings = whatif::TorchSettings::parse(text, whatif::TorchSettings::version_of(torch_version(store)));
-  if (!settings) return std::unexpected(settings.error());
-  out.scenario.torch = *settings;
-  if (settings->stream_ordered) out.scenario.kind = whatif::Scenario::Kind::stream_pool;
-  out.settings = text.empty() ? "PyTorch's defaults" : text;
-  if (out.on_host) {
-    out.assumptions.emplace_back("The run was recorded on the host; the blocks are replayed as if they were on a GPU.");
-  } else {
-    // Sizes that were granted are rounded already. Some are a little larger, because no remainder was split off, and would be
-    // rounded up to the next division.
-    out.scenario.torch.divisions = {};
-    out.assumptions.emplace_back(
-        "PyTorch reports neither streams nor requested sizes: all blocks are on one stream, and have the size that was granted.");
-  }
-  return {};
-}
-
 }  // namespace
+
+void set_bfc(const Store& store, RecordedPool& pool, bool collection) {
+  whatif::BfcSettings& bfc = pool.scenario.bfc;
+  pool.scenario.kind = whatif::Scenario::Kind::bfc;
+  pool.quantum = 256;
+  const Bytes limit = limit_of(store, pool.pool);
+  if (limit != 0) bfc.limit = limit;
+  // A pool without growth takes its limit with the first request.
+  bfc.growth = limit == 0 || pool.calls.empty() || pool.calls.front().bytes + 256 <= limit;
+  bfc.collection = collection && !pool.on_host;
+  pool.settings = bfc.growth ? "BFC, grows" : "BFC, one region";
+}
 
 std::unexpected<Error> too_much_work() {
   return fail("the replay takes too much work: requests walk over very many free blocks; choose fewer blocks with --where");
@@ -162,11 +136,8 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, 
   add_events(store, *filter, out);
   add_calls(state, (*place)->device, out);
   if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = card;
-  if (out.framework == trace::Framework::pytorch) {
-    if (const Status done = set_torch(store, out); !done) return std::unexpected(done.error());
-    out.scenario.torch.limit = (*place)->limit;
-  } else if (out.framework == trace::Framework::tensorflow || out.framework == trace::Framework::jax) {
-    set_bfc(store, out);
+  if (const auto set_replay = framework(out.framework).set_replay) {
+    if (const Status done = set_replay(store, (*place)->limit, out); !done) return std::unexpected(done.error());
   } else {
     out.scenario.kind = whatif::Scenario::Kind::uncached;
     out.settings = "no cache";

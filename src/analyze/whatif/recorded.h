@@ -31,6 +31,9 @@ struct RecordedPool {
 // The pool of the place with the highest peak. An error if the place has none.
 Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::string_view where = {});
 
+// The replay of a BFC allocator. `collection`: a pool on a device returns regions that no block needs before it fails.
+void set_bfc(const Store& store, RecordedPool& pool, bool collection);
+
 // What a question answers whose replays have exhausted their whatif::Work.
 std::unexpected<Error> too_much_work();
 

@@ -10,8 +10,6 @@ namespace vramscope::capture::cuda {
 
 namespace {
 
-constexpr int kMaxDevices = 64;
-
 struct Remembered {
   CUcontext context;
   std::int32_t device;
@@ -42,14 +40,14 @@ Place current_place() {
   const std::uint32_t epoch = g_epoch.load(std::memory_order_acquire);
   if (__builtin_expect(t_last.context == context && t_last.epoch == epoch, 1)) return {context, t_last.device};
   CUdevice device = -1;
-  if (VS_REAL(cuCtxGetDevice)(&device) != kSuccess || device < 0 || device >= kMaxDevices) return {context, -1};
+  if (VS_REAL(cuCtxGetDevice)(&device) != kSuccess || !usable(device)) return {context, -1};
   t_last = {context, device, epoch};
   if (first_on(device)) record_memory_of_current(context, device);
   return {context, device};
 }
 
 void context_created(CUcontext context, int device) {
-  if (device < 0 || device >= kMaxDevices) return;
+  if (!usable(device)) return;
   first_on(device);
   if (VS_REAL(cuCtxPushCurrent_v2)(context) != kSuccess) return;
   record_memory_of_current(context, device);

@@ -5,6 +5,10 @@
 
 namespace vramscope::capture::cuda {
 
+// Blocks on devices beyond are recorded without their device.
+inline constexpr int kMaxDevices = 64;
+inline bool usable(int device) { return device >= 0 && device < kMaxDevices; }
+
 struct Place {
   CUcontext context;
   int device;  // -1 = unknown

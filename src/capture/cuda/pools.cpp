@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "capture/cuda/driver.h"
+#include "capture/cuda/place.h"
 #include "record/recorder.h"
 #include "record/state.h"
 #include "record/text.h"
@@ -30,7 +31,6 @@ struct MemPool {
 
 namespace {
 
-constexpr int kMaxDevices = 64;
 constexpr std::size_t kMaxMemPools = 24;
 constexpr std::uint32_t kEveryCalls = 64;
 constexpr std::uint64_t kEveryMs = 10;
@@ -96,8 +96,6 @@ void read_alone(Reserved& reserved, Read read) {
   read();
   reserved.being_read.store(false, std::memory_order_release);
 }
-
-bool usable(int device) { return device >= 0 && device < kMaxDevices; }
 
 }  // namespace
 

@@ -12,11 +12,8 @@ namespace record = vramscope::record;
 
 namespace {
 
-constexpr int kMaxDevices = 64;
 std::atomic<std::int32_t> g_retained[kMaxDevices];  // cuDevicePrimaryCtxRetain calls that we saw
 std::atomic<std::uint64_t> g_primary[kMaxDevices];  // the primary context, where we saw it
-
-bool usable(int device) { return device >= 0 && device < kMaxDevices; }
 
 // What is freed with a context: everything with its handle. With a device reset: also the blocks of pools on it.
 struct Doomed {

@@ -148,15 +148,10 @@ std::string_view why_no_plans(std::string_view flags) {
 // A separate folder for each run: one named xla may be the user's.
 void plan_xla(Recording& recording) {
   const char* flags = std::getenv("XLA_FLAGS");
-  if (const std::string_view why = why_no_plans(flags != nullptr ? flags : ""); !why.empty()) {
-    fmt::print(stderr, "vramscope: cannot keep XLA's plans: {}\n", why);
-    return;
-  }
+  const auto without = [](std::string_view why) { fmt::print(stderr, "vramscope: cannot keep XLA's plans: {}\n", why); };
+  if (const std::string_view why = why_no_plans(flags != nullptr ? flags : ""); !why.empty()) return without(why);
   auto folder = support::OwnedFolder::create(recording.collect.output, kXlaPrefix, 0777);
-  if (!folder) {
-    fmt::print(stderr, "vramscope: cannot keep XLA's plans: {}\n", folder.error().message);
-    return;
-  }
+  if (!folder) return without(folder.error().message);
   recording.environment["XLA_FLAGS"] = fmt::format("{}{}--xla_dump_to={} --xla_dump_hlo_as_text", flags != nullptr ? flags : "",
                                                    flags != nullptr ? " " : "", xla_value(folder->path().string()));
   recording.collect.settings[kXlaPlans] = folder->path().filename().string();

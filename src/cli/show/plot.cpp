@@ -6,7 +6,6 @@
 
 #include "cli/show/colour.h"
 #include "cli/show/unit.h"
-#include "support/units.h"
 
 namespace vramscope::cli {
 namespace {
@@ -94,7 +93,7 @@ void Legend::add(std::string_view part, std::size_t columns) {
   used_ += kBefore + columns;
 }
 
-std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>>& parts, std::size_t width) {
+std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>>& parts, const Unit& unit, std::size_t width) {
   if (!wants_colour(stdout)) return {};
   std::uint64_t whole = 0, before = 0;
   for (const auto& [name, bytes] : parts) whole += bytes;
@@ -111,7 +110,7 @@ std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>
     out += in_category(name, blocks);
     std::string square;
     append_utf8(square, 0x25a0);
-    const std::string figure = support::format_in(bytes, 1u << 20);
+    const std::string figure = unit(bytes);
     legend.add(fmt::format("{} {} {}", in_category(name, square), name, figure), 2 + name.size() + 1 + figure.size());
   }
   return out + "\n" + legend.text();

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/show/unit.h"
+
 namespace vramscope::cli {
 
 // A filled curve of braille dots (2 x 4 per character), starting at zero. Each dot column is the maximum of its values. The
@@ -33,6 +35,6 @@ class Legend {
 
 // All parts side by side in one bar, each in its category's color, and a legend below. Empty without colors, because the parts
 // could not be distinguished.
-std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>>& parts, std::size_t width);
+std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>>& parts, const Unit& unit, std::size_t width);
 
 }  // namespace vramscope::cli

@@ -30,7 +30,7 @@ class ImportVerb final : public VerbBody {
     // The writer puts files of its own next to the trace, so that it gets a folder of its own until it is complete.
     const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
     auto folder = support::OwnedFolder::create(parent, ".vramscope-import-");
-    if (!folder) return fail(fmt::format("{}: cannot create the file; choose another output file", output.string()));
+    if (!folder) return support::cannot_create(output, "");
     const fs::path fresh = folder->path() / "trace.vram";
     Status status = importers::import_file(file_, fresh);
     if (status && !support::rename_to_new(fresh, output)) status = support::exists_already(output);

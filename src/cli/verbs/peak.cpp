@@ -139,7 +139,8 @@ class PeakVerb final : public VerbBody {
     std::vector<std::pair<std::string, std::uint64_t>> parts;
     for (const analyze::Group& g : live->groups) parts.emplace_back(g.keys[0], g.bytes);
     std::size_t room = terminal_width() == 0 ? 120 : terminal_width();
-    if (std::string coloured = category_bar(parts, std::min<std::size_t>(88, room - 4)); !coloured.empty() && !options_.ascii)
+    if (std::string coloured = category_bar(parts, unit, std::min<std::size_t>(88, room - 4));
+        !coloured.empty() && !options_.ascii)
       return "\n" + coloured;
     Legend legend(terminal_width());
     for (const auto& [name, bytes] : parts) {

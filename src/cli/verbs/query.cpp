@@ -44,7 +44,7 @@ template <typename Write>
 Result<int> write_new(const std::filesystem::path& output, const Write& write) {
   const std::filesystem::path parent = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
   const auto folder = support::OwnedFolder::create(parent, ".vramscope-query-");
-  if (!folder) return fail(fmt::format("{}: cannot create the file; choose another output file", output.string()));
+  if (!folder) return support::cannot_create(output, "");
   const std::filesystem::path fresh = folder->path() / "result.parquet";
   Result<int> code = write(fresh.string());
   if (code && *code == 0 && !support::rename_to_new(fresh, output)) code = support::exists_already(output);

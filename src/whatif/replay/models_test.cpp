@@ -270,6 +270,26 @@ TEST(Orders, RangeHoldsTheTypicalOutcome) {
   EXPECT_LE(spread.reserved.low, spread.reserved.median);
 }
 
+// Between a capacity that is enough in every order and one that is enough in none.
+TEST(Orders, ATrialCompletesIfNoOrderFails) {
+  constexpr unsigned kOrders = 6;
+  const Events events = random_program(2, 2000);
+  const auto smallest = smallest_capacity(events, Scenario{});
+  ASSERT_TRUE(smallest);
+  unsigned completed = 0;
+  for (unsigned share = 90; share <= 120; share += 3) {
+    Scenario limited;
+    limited.device.capacity = smallest->capacity / 100 * share;
+    const Spread spread = replay_orders(events, limited, kOrders);
+    const Trial trial = try_orders(events, limited, kOrders);
+    EXPECT_EQ(trial.completes, spread.failed == 0) << share;
+    EXPECT_EQ(trial.typical.counters.flushes, spread.typical.counters.flushes) << share;
+    completed += trial.completes ? 1 : 0;
+  }
+  EXPECT_GT(completed, 0u);
+  EXPECT_LT(completed, 11u);
+}
+
 TEST(SortedBlocksSet, BehavesLikeAMap) {
   std::mt19937_64 random(1);
   SortedBlocks ours;

@@ -64,18 +64,41 @@ unsigned orders_for(std::size_t events, const OrderBudget& budget) {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(affordable, budget.fewest, budget.most));
 }
 
+namespace {
+
+Outcome replay_order(std::span<const Event> events, const Scenario& scenario, unsigned seed) {
+  Scenario shuffled = scenario;
+  shuffled.device.seed = seed;
+  return replay(events, shuffled);
+}
+
+// Pools of the driver have one range of addresses; without a cache there is no choice.
+unsigned orders_of(const Scenario& scenario, unsigned orders) {
+  const bool one = scenario.kind == Scenario::Kind::stream_pool || scenario.kind == Scenario::Kind::uncached;
+  return one ? 1 : std::max(1u, orders);
+}
+
+}  // namespace
+
+Trial try_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders) {
+  Trial out;
+  for (unsigned seed = 0; seed < orders_of(scenario, orders); ++seed) {
+    const Outcome outcome = replay_order(events, scenario, seed);
+    if (seed == 0) out.typical = outcome;
+    if (!outcome.completed()) return out;
+  }
+  out.completes = true;
+  return out;
+}
+
 Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders) {
   Spread out;
   std::vector<Bytes> peaks;
-  for (unsigned seed = 0; seed < std::max(1u, orders); ++seed) {
-    Scenario shuffled = scenario;
-    shuffled.device.seed = seed;
-    const Outcome outcome = replay(events, shuffled);
+  for (unsigned seed = 0; seed < orders_of(scenario, orders); ++seed) {
+    const Outcome outcome = replay_order(events, scenario, seed);
     if (seed == 0) out.typical = outcome;
     if (!outcome.completed()) ++out.failed;
     peaks.push_back(outcome.counters.reserved_peak);
-    // These have one range of addresses, or no choice.
-    if (scenario.kind == Scenario::Kind::stream_pool || scenario.kind == Scenario::Kind::uncached) break;
   }
   std::ranges::sort(peaks);
   out.reserved = {peaks.front(), peaks[peaks.size() / 2], peaks.back()};

@@ -53,6 +53,13 @@ struct Spread {
 };
 Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders = 12);
 
+// Whether no request fails in any of these orders. Ends with the first one in which a request does.
+struct Trial {
+  bool completes = false;
+  Outcome typical;  // with ascending addresses
+};
+Trial try_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders);
+
 // How many orders to try: replays of long recordings take a second each, so that all of them together handle at most so many
 // events.
 struct OrderBudget {

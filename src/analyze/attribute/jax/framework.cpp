@@ -2,6 +2,7 @@
 #include "analyze/framework.h"
 
 #include "analyze/attribute/jax/rules.h"
+#include "analyze/whatif/recorded.h"
 
 namespace vramscope::analyze::jax {
 namespace {
@@ -22,6 +23,17 @@ constexpr Advice kRemedies[] = {
     {Remedy::keep_a_number, "keep a number (float(x)) or a copy on the host (jax.device_get(x)), not the array"},
 };
 
+Status set_replay(const Store& store, Bytes /*limit*/, RecordedPool& pool) {
+  set_bfc(store, pool, false);
+  return {};
+}
+
+constexpr AllocatorSetting kAllocators[] = {
+    {"growth", "XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+    {"preallocated", "XLA_PYTHON_CLIENT_PREALLOCATE=true, with XLA_PYTHON_CLIENT_MEM_FRACTION"},
+    {"async", "TF_GPU_ALLOCATOR=cuda_malloc_async"},
+};
+
 }  // namespace
 
 extern const Framework kFramework;
@@ -36,6 +48,8 @@ constinit const Framework kFramework = {
     .own_facts = own_facts,
     .why_pool_took_card = "JAX takes three quarters of the card when it starts.",
     .regions_double = true,
+    .set_replay = set_replay,
+    .allocators = kAllocators,
     .remedies = kRemedies,
 };
 

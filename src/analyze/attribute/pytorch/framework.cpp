@@ -2,6 +2,7 @@
 #include "analyze/framework.h"
 
 #include "analyze/attribute/pytorch/op_names.h"
+#include "analyze/attribute/pytorch/replay.h"
 #include "analyze/attribute/pytorch/rules.h"
 
 namespace vramscope::analyze::pytorch {
@@ -44,6 +45,15 @@ Bytes smallest_region(Bytes requested) {
   return requested < 10 * kMiB ? 20 * kMiB : (requested + 2 * kMiB - 1) / (2 * kMiB) * (2 * kMiB);
 }
 
+// max-split rarely helps, and makes runs with changing shapes much worse.
+constexpr AllocatorSetting kAllocators[] = {
+    {"default", "PYTORCH_CUDA_ALLOC_CONF="},
+    {"expandable", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"divisions", "PYTORCH_CUDA_ALLOC_CONF=roundup_power2_divisions:4"},
+    {"max-split", "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256", false},
+    {"async", "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"},
+};
+
 }  // namespace
 
 extern const Framework kFramework;
@@ -60,6 +70,10 @@ constinit const Framework kFramework = {
     .steps_begin_by_allocating = true,
     .smallest_region = smallest_region,
     .pool_owner = "PyTorch",
+    .reports_limit = true,
+    .set_replay = set_replay,
+    .allocators = kAllocators,
+    .adds_to_gradients = true,
     .remedies = kRemedies,
 };
 

@@ -2,6 +2,7 @@
 #include "analyze/framework.h"
 
 #include "analyze/attribute/tensorflow/rules.h"
+#include "analyze/whatif/recorded.h"
 
 namespace vramscope::analyze::tensorflow {
 namespace {
@@ -55,8 +56,23 @@ constexpr Package kPackages[] = {
 // It depends on the card: the most that TensorFlow leaves.
 Bytes left_free(Bytes card) { return Bytes{card < Bytes{2} << 30 ? 225u : 1800u} << 20; }
 
+Status set_replay(const Store& store, Bytes /*limit*/, RecordedPool& pool) {
+  set_bfc(store, pool, setting(store, "env.TF_ENABLE_GPU_GARBAGE_COLLECTION") != "false");
+  return {};
+}
+
+constexpr AllocatorSetting kAllocators[] = {
+    {"growth", "TF_FORCE_GPU_ALLOW_GROWTH=true"},
+    {"preallocated", "TF_FORCE_GPU_ALLOW_GROWTH=false, with a memory limit"},
+    {"async", "TF_GPU_ALLOCATOR=cuda_malloc_async"},
+};
+
+// Kernels for element-wise ops on a GPU allocate their outputs without a region too, so that only those of libraries are left.
+constexpr std::string_view kWorkspaceOps[] = {"Conv", "MatMul", "Cudnn", "BatchNorm", "Einsum", "RNN",
+                                              "LSTM", "FFT",    "Sort",  "TopK",      "Unique", "Scratch"};
+
 OpMeaning meaning_of(std::string_view op, std::string_view region) {
-  return meaning_by_scopes(op, region, {.scopes_run_forward = true, .no_region_is_workspace = true});
+  return meaning_by_scopes(op, region, {.scopes_run_forward = true, .workspace_ops = kWorkspaceOps});
 }
 
 }  // namespace
@@ -78,6 +94,8 @@ constinit const Framework kFramework = {
     .why_pool_took_card = "Memory growth is off, so the pool took the card at the first tensor.",
     .regions_double = true,
     .left_free = left_free,
+    .set_replay = set_replay,
+    .allocators = kAllocators,
     // On the host, with oneDNN, the peaks of a small convolutional network differ by 30 % from run to run; otherwise, and on a
     // GPU, by 3 % (docs/dev/measurements.md).
     .order_error_on_host = 0.3,

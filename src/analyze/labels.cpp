@@ -1,0 +1,54 @@
+#include "analyze/labels.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "support/sentence.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+
+using support::format_size;
+
+std::string label_of_count(std::uint64_t count) { return count == 0 ? "none" : support::format_count(count); }
+
+std::string label_of_duration(std::uint64_t us) {
+  return us < 1'000'000 ? support::format_duration(us) : fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
+}
+
+std::string label_of(const Leaks& leaks) {
+  return leaks.verdict == "growing" ? "grows" : leaks.verdict == "not growing" ? "none" : "–";
+}
+
+std::string label_of(const Step& step) {
+  const bool trains = step.kind.empty() || step.kind == "train";
+  return fmt::format("{} {}", trains ? "Step" : step.kind, step.number);
+}
+
+std::string label_of(const Finding& finding) {
+  std::string label = finding.view == "map" || finding.view == "fragmentation" ? "Pool map"
+                      : finding.view == "oom"                                  ? "OOM"
+                                                                               : support::capitalized(finding.view);
+  if (!finding.where.empty() && finding.where.find(' ') == std::string::npos) {
+    std::string what = finding.where.substr(finding.where.find(':') + 1);
+    if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
+    return fmt::format("{}, {}", label, what);
+  }
+  if (!finding.at.empty() && !finding.at.starts_with("moment:") && !finding.at.starts_with(finding.view))
+    return fmt::format("{}, {}", label, finding.at);
+  return label;
+}
+
+std::string label_of(const Sample& sample) {
+  if (sample.device < 0) return format_size(sample.used);
+  return fmt::format("{} of {}", format_size(sample.used), format_size(sample.total));
+}
+
+std::string label_of_pools(const Place& place) { return fmt::format("{} held at the end", format_size(place.regions_end)); }
+
+std::string_view label_without_samples(std::int64_t device) {
+  return device < 0 ? "no GPU in this run" : "not recorded: no NVML";
+}
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,30 @@
+// Short labels: what stands beside a link, a step or a track, where a sentence has no room.
+#pragma once
+
+#include <string>
+
+#include "analyze/api.h"
+
+namespace vramscope::analyze {
+
+// "none" for nothing.
+std::string label_of_count(std::uint64_t count);
+// "12.3 s", to a tenth of a second if it is longer than one.
+std::string label_of_duration(std::uint64_t us);
+// "grows", "none", or "–" if that is unknown.
+std::string label_of(const Leaks& leaks);
+// "Step 20"; "evaluation 3" for a step that is not one of training.
+std::string label_of(const Step& step);
+// "Peak, dense_1": where a finding is shown, and what of it.
+std::string label_of(const Finding& finding);
+// "1.2 GiB of 80.0 GiB"; without a total, "1.2 GiB".
+std::string label_of(const Sample& sample);
+// "1.2 GiB held at the end", of the pools of a place.
+std::string label_of_pools(const Place& place);
+
+inline constexpr std::string_view kNoRegions = "no regions were recorded";
+inline constexpr std::string_view kNoHostSample = "not recorded";
+// Why a track of the card is empty.
+std::string_view label_without_samples(std::int64_t device);
+
+}  // namespace vramscope::analyze
