@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <variant>
 
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
@@ -143,6 +144,13 @@ Status set_torch(const Store& store, RecordedPool& out) {
 
 }  // namespace
 
+bool has_traced_graph(const Store& store) {
+  return std::ranges::any_of(store.reports, [](const trace::Report& report) {
+    const auto* const graph = std::get_if<trace::TracedGraph>(&report);
+    return graph != nullptr && graph->host_before != 0;  // 0: layers that were put together, and nothing traced
+  });
+}
+
 std::unexpected<Error> too_much_work() {
   return fail("the replay takes too much work: requests walk over very many free blocks; choose fewer blocks with --where");
 }
@@ -171,6 +179,7 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, 
     out.scenario.kind = whatif::Scenario::Kind::uncached;
     out.settings = "no cache";
   }
+  if (*pool < state.figures.pools.size()) out.before = state.figures.pools[*pool].before_bytes;
   if (store.lost_events() > 0 || !store.omitted.empty())
     out.assumptions.emplace_back("Events are missing in the recording; what they needed is not counted.");
   return out;

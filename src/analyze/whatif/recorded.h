@@ -24,12 +24,16 @@ struct RecordedPool {
   std::string settings;                   // in words
   std::vector<whatif::DeviceCall> calls;  // that the recording contains
   std::optional<Bytes> reserved_peak;     // as recorded
+  Bytes before = 0;                       // in use when the recording started, and not among the events
   Bytes quantum = 512;
   std::vector<std::string> assumptions;  // sentences
 };
 
 // The pool of the place with the highest peak. An error if the place has none.
 Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::string_view where = {});
+
+// Ops of a traced graph run in an order that differs from process to process.
+bool has_traced_graph(const Store& store);
 
 // What a question answers whose replays have exhausted their whatif::Work.
 std::unexpected<Error> too_much_work();
