@@ -5,26 +5,29 @@
     memory.summary()
     memory.plot("memory.svg")
 
-`compare` measures several models, each by itself.
+`compare` measures several models, each by itself. `largest_batch` finds the largest batch that fits on a device.
 """
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from typing import Any, Callable, Container, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Container, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _units
 from ._comparison import Comparison
 from ._memory import MemoryInfo, memory_info
 from ._rows import Answers, Row, Spans, check_choices, device_names
 
+if TYPE_CHECKING:
+    from ._largest import LargestBatch
+
 if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true") or ("tf_keras" in sys.modules and "keras" not in sys.modules):
     import tf_keras as _keras
 else:
     import keras as _keras
 
-__all__ = ["Comparison", "MemoryCallback", "Row", "compare"]
+__all__ = ["Comparison", "MemoryCallback", "Row", "compare", "largest_batch"]
 _MIB = 1 << 20
 
 
@@ -287,3 +290,37 @@ def _devices_of(model: Any) -> List[str]:
 def _first_device() -> List[str]:
     from .tf import default_device
     return [default_device()]
+
+
+def largest_batch(model: Any, sample_batch: Any, on: Optional[str] = None, limit: Optional[str] = None, confirm: bool = True) -> "LargestBatch":
+    """The largest batch with which a compiled model trains on a device, from a few steps at two small batches and one at the result.
+
+    sample_batch: (x, y) or (x, y, weights) as for `train_on_batch`; its samples are repeated for larger batches.
+    on: a size such as "16GiB", or a card such as "H100-80GB". limit: of TensorFlow's pool, instead of a device.
+    confirm: train one step with the batch that was found, which this machine must be able to do.
+
+    The model's variables and its optimizer's get their values back.
+    """
+    import numpy as np
+    from . import _largest
+
+    def train(size: int) -> None:
+        model.train_on_batch(*_largest.resized(sample_batch, size, lambda array, rows: np.asarray(array)[rows]))
+
+    if not isinstance(sample_batch, tuple):
+        raise TypeError("sample_batch: expected (x, y) as for train_on_batch")
+    samples = _largest.samples_in(sample_batch)
+    if not model.built:
+        model(_largest.resized(sample_batch[0], 1, lambda array, rows: np.asarray(array)[rows]))
+    model.optimizer.build(model.trainable_variables)
+    kept = [(variable, np.array(variable)) for variable in [*model.variables, *_variables_of(model.optimizer)]]
+    try:
+        return _largest.find(train, samples, on, limit, confirm)
+    finally:
+        for variable, value in kept:
+            variable.assign(value)
+
+
+def _variables_of(optimizer: Any) -> Sequence[Any]:
+    variables = optimizer.variables
+    return variables() if callable(variables) else variables

@@ -5,11 +5,13 @@ Under `vramscope run`, the marks need no code. For the table:
     memory = vramscope.lightning.MemoryCallback()
     Trainer(callbacks=[memory]).fit(model)
     print(memory.table())
+
+`Trainer(callbacks=[vramscope.lightning.BatchSizeFinder(on="24GiB")])` sets the largest batch size that fits, without trying until it fails.
 """
 from __future__ import annotations
 
 import sys
-from typing import Any, Container, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Container, List, Optional, Sequence, Union
 
 from . import _recorder
 from ._rows import MemoryRows, Row
@@ -20,7 +22,10 @@ if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
 else:
     from lightning.pytorch import Callback as _Callback
 
-__all__ = ["MarkCallback", "MemoryCallback", "Row", "callbacks"]
+if TYPE_CHECKING:
+    from ._largest import LargestBatch
+
+__all__ = ["BatchSizeFinder", "MarkCallback", "MemoryCallback", "Row", "callbacks"]
 
 
 class MarkCallback(_Callback):
@@ -110,6 +115,44 @@ class MemoryCallback(_Callback, MemoryRows):
 
     def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
         self.read("predict", None, None, "end")
+
+
+class BatchSizeFinder(_Callback):
+    """Before fit(), sets the batch size of the module or data module to the largest that fits: a forecast from a few steps at two small batches,
+    confirmed by one step. Their `train_dataloader` must use that attribute. `found` is the answer, as of `vramscope.torch.largest_batch`.
+
+    on: a size such as "24GiB", or a card such as "H100-80GB". limit: of PyTorch's pool, instead of a device.
+    attribute: that holds the batch size. The module needs automatic optimization.
+    """
+
+    def __init__(self, on: Optional[str] = None, limit: Optional[str] = None, attribute: str = "batch_size", confirm: bool = True) -> None:
+        self.found: Optional["LargestBatch"] = None
+        self._options = (on, limit, confirm)
+        self._attribute = attribute
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        from .torch import largest_batch
+        data = trainer.datamodule if hasattr(trainer.datamodule, self._attribute) else pl_module
+        if not hasattr(data, self._attribute):
+            raise AttributeError(f"neither the module nor the data module has \"{self._attribute}\"; name the attribute with attribute=")
+        sample = next(iter((trainer.datamodule or pl_module).train_dataloader()))
+        pl_module.log = lambda *_, **__: None       # nothing is collected outside of the trainer's loop
+        try:
+            self.found = largest_batch(lambda batch: _train(trainer, pl_module, batch), sample, *self._options, keep=[pl_module, *trainer.optimizers])
+        finally:
+            del pl_module.log
+        if self.found.batch == 0:
+            raise MemoryError(self.found.sentence)
+        setattr(data, self._attribute, self.found.batch)
+
+
+def _train(trainer: Any, module: Any, batch: Any) -> None:
+    with trainer.strategy.precision_plugin.train_step_context():
+        result = module.training_step(trainer.strategy.batch_to_device(batch), 0)
+    (result["loss"] if isinstance(result, dict) else result).backward()
+    for optimizer in trainer.optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def callbacks() -> List[Any]:

@@ -20,9 +20,22 @@ def test_another_optimizer(record_torch, vramscope, before, after, option):
     assert changed["changes"] and changed["confidence"] == "medium" and changed["exact"] is None
 
 
-def test_smaller_parts_need_less(record_torch, vramscope):
-    trace = record_torch("transformer", 16)
-    assert ask(vramscope, trace, "--accumulate", "4")["live"] < ask(vramscope, trace)["live"]
+@pytest.mark.parametrize("option, value, error", [("accumulate", "4", 0.01), ("checkpoint", "layers.0,layers.1", 0.06)])
+def test_parts_and_recomputation_in_pytorch(record_torch, vramscope, option, value, error):
+    plain = record_torch("transformer", 16)
+    changed = ask(vramscope, plain, f"--{option}", value)
+    truth = ask(vramscope, record_torch("transformer", 16, f"{option}={value}"))
+    assert abs(changed["live"] / truth["live"] - 1) <= error, (changed["live"], truth["live"])
+    assert changed["live"] < 0.95 * ask(vramscope, plain)["live"] and changed["confidence"] == "low"
+
+
+def test_parts_in_keras_need_accumulators_and_averages(record_tensorflow, vramscope):
+    """The model is larger than its activations: here, accumulation needs more."""
+    plain, _ = record_tensorflow("dense", 16, "eager")
+    changed = ask(vramscope, plain, "--accumulate", "4")
+    truth = ask(vramscope, record_tensorflow("dense", 16, "eager", "accumulate=4")[0])
+    assert abs(changed["live"] / truth["live"] - 1) <= 0.03, (changed["live"], truth["live"])
+    assert changed["live"] > ask(vramscope, plain)["live"] and changed["confidence"] == "medium"
 
 
 def test_python_gives_the_same_answers(record_torch, vramscope, root, build):

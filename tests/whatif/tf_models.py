@@ -1,5 +1,6 @@
-"""Trains a small model with TensorFlow for a few steps: tf_models.py MODEL BATCH [eager|graph|xla] [OPTIMIZER] [STEPS] [LIMIT]. LIMIT: MiB for the pool on a GPU.
-Prints the peak that TensorFlow counted."""
+"""Trains a small model with TensorFlow for a few steps: tf_models.py MODEL BATCH [eager|graph|xla] [OPTIMIZER] [STEPS] [LIMIT] [CHANGE=VALUE].
+LIMIT: MiB for the pool on a GPU. Changes: accumulate=N, precision=bf16, checkpoint=all. Prints the peak that TensorFlow counted."""
+import contextlib
 import json
 import os
 import sys
@@ -58,19 +59,28 @@ def vae():
     return keras.Model(first, layers.Dense(784)(layers.Dense(256, activation="relu")(code))), (784,), (784,)
 
 
-def main(name, batch, mode="graph", optimizer="adam", steps="4", limit=None):
+def optimizer_named(name, parts):
+    made = keras.optimizers.SGD(momentum=0.9) if name == "momentum" else keras.optimizers.get(name)
+    return made if parts == 1 else type(made).from_config({**made.get_config(), "gradient_accumulation_steps": parts})
+
+
+def main(name, batch, mode="graph", optimizer="adam", steps="4", limit=None, accumulate="1", precision="fp32", checkpoint=""):
     gpus = tf.config.list_physical_devices("GPU")
     if limit:
         tf.config.set_logical_device_configuration(gpus[0], [tf.config.LogicalDeviceConfiguration(memory_limit=int(limit))])
     # One op at a time: otherwise the peak depends on which one happens to start first.
     tf.config.threading.set_inter_op_parallelism_threads(1)
     keras.utils.set_random_seed(1)
-    model, inputs, outputs = globals()[name]()
-    model.compile(optimizer, "mse", jit_compile=mode == "xla", run_eagerly=mode == "eager")
-    for _ in range(int(steps)):
-        model.train_on_batch(np.zeros((int(batch), *inputs), "float32"), np.zeros((int(batch), *outputs), "float32"))
+    if precision == "bf16":
+        keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    with keras.RematScope(mode="full") if checkpoint else contextlib.nullcontext():
+        model, inputs, outputs = globals()[name]()
+    model.compile(optimizer_named(optimizer, int(accumulate)), "mse", jit_compile=mode == "xla", run_eagerly=mode == "eager")
+    part = int(batch) // int(accumulate)
+    for _ in range(int(steps) * int(accumulate)):
+        model.train_on_batch(np.zeros((part, *inputs), "float32"), np.zeros((part, *outputs), "float32"))
     print(json.dumps({"peak": tf.config.experimental.get_memory_info("GPU:0" if gpus else "CPU:0")["peak"]}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*(word for word in sys.argv[1:] if "=" not in word), **dict(word.split("=") for word in sys.argv[1:] if "=" in word))

@@ -1,9 +1,11 @@
-"""Trains a small model with PyTorch for a few steps: torch_models.py MODEL BATCH [OPTIMIZER] [STEPS] [DEVICE] [LIMIT]. LIMIT: MiB for the pool on a GPU. Prints what
-PyTorch counted there."""
+"""Trains a small model with PyTorch for a few steps: torch_models.py MODEL BATCH [OPTIMIZER] [STEPS] [DEVICE] [LIMIT] [CHANGE=VALUE].
+LIMIT: MiB for the pool on a GPU. Changes: accumulate=N, precision=bf16, checkpoint=MODULE,MODULE. Prints what PyTorch counted there."""
+import functools
 import json
 import sys
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 
@@ -25,7 +27,12 @@ class Recurrent(nn.Module):
         return self.head(self.lstm(x)[0][:, -1])
 
 
+def block(width):
+    return nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+
 MODELS = {
+    "blocks": lambda: (nn.Sequential(*(block(128) for _ in range(4))), (128,)),
     "dense": lambda: (nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 64)), (64,)),
     "resnet": lambda: (nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), Residual(16), nn.Conv2d(16, 32, 3, 2, 1), Residual(32), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
                                      nn.Linear(32, 10)), (3, 32, 32)),
@@ -34,17 +41,30 @@ MODELS = {
 }
 
 
-def main(name, batch, optimizer="AdamW", steps="4", device="cpu", limit=None):
+def recompute(module):
+    module.forward = functools.partial(torch.utils.checkpoint.checkpoint, module.forward, use_reentrant=False)
+
+
+def optimizer_named(name, parameters):
+    return torch.optim.SGD(parameters, lr=1e-3, momentum=0.9) if name == "momentum" else getattr(torch.optim, name)(parameters, lr=1e-3)
+
+
+def main(name, batch, optimizer="AdamW", steps="4", device="cpu", limit=None, accumulate="1", precision="fp32", checkpoint=""):
     if limit:
         torch.cuda.set_per_process_memory_fraction((int(limit) << 20) / torch.cuda.mem_get_info()[1])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     model, shape = MODELS[name]()
     model = model.to(device)
-    update = getattr(torch.optim, optimizer)(model.parameters(), lr=1e-3)
+    for module in filter(None, checkpoint.split(",")):
+        recompute(model.get_submodule(module))
+    update = optimizer_named(optimizer, model.parameters())
+    parts = int(accumulate)
     for _ in range(int(steps)):
-        loss = model(torch.zeros(int(batch), *shape, device=device)).square().mean()
-        loss.backward()
+        for _ in range(parts):
+            with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
+                loss = model(torch.zeros(int(batch) // parts, *shape, device=device)).float().square().mean() / parts
+            loss.backward()
         update.step()
         update.zero_grad()
     stats = torch.cuda.memory_stats() if device == "cuda" else {}
@@ -52,4 +72,4 @@ def main(name, batch, optimizer="AdamW", steps="4", device="cpu", limit=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*(word for word in sys.argv[1:] if "=" not in word), **dict(word.split("=") for word in sys.argv[1:] if "=" in word))

@@ -4,12 +4,10 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "analyze/framework.h"
-#include "analyze/host_reports.h"
 #include "analyze/query/driver_level.h"
 #include "analyze/whatif/batches.h"
 #include "analyze/whatif/candidates.h"
@@ -29,11 +27,7 @@ constexpr double kErrorOfOne = 0.05;   // from one
 
 // Of the live peak: how far it depends on the order in which ops happened to run.
 double error_of_order(const Store& store, const RecordedPool& recorded) {
-  const bool has_graph = std::ranges::any_of(store.reports, [](const trace::Report& report) {
-    const auto* const graph = std::get_if<trace::TracedGraph>(&report);
-    return graph != nullptr && !only_built_layers(*graph);
-  });
-  if (!has_graph) return 0;
+  if (!has_traced_graph(store)) return 0;
   const Framework& of = framework(recorded.framework);
   return recorded.on_host ? of.order_error_on_host : of.order_error_on_gpu;
 }
@@ -64,6 +58,7 @@ double spread_of_steps(const Engine& engine, int place) {
   if (!steps.has_steady) return 0;
   Bytes least = whatif::kUnlimited, most = 0;
   for (std::size_t i = steps.steady_first; i <= steps.steady_last && i < steps.steps.size(); ++i) {
+    if (steps.steps[i].allocated == 0) continue;
     least = std::min(least, steps.steps[i].peak);
     most = std::max(most, steps.steps[i].peak);
   }
@@ -124,7 +119,8 @@ std::vector<whatif::Scaling> scalings_of(const Inputs& inputs) {
 }
 
 Result<std::vector<FitCard>> cards_for(const FitRequest& request, const RecordedPool& recorded, Bytes outside) {
-  if (request.limit != 0) return std::vector<FitCard>{{"the pool", request.limit, request.limit, 0}};
+  if (request.limit != 0)
+    return std::vector<FitCard>{{"the pool", request.limit, request.limit - std::min(request.limit, outside), 0}};
   const auto with_room = [&](std::string_view name, Bytes memory) {
     return FitCard{std::string(name), memory, memory - std::min(memory, outside + left_free(recorded, memory)), 0};
   };
@@ -156,7 +152,7 @@ std::string_view way_to_double(std::string_view category) {
 
 std::string sentence_of(const Fit& fit, const FitRequest& request, const Forecaster& forecaster) {
   const FitCard& card = fit.cards.front();
-  const std::string where = request.limit != 0 ? fmt::format("a pool of {}", format_size(card.available)) : card.name;
+  const std::string where = request.limit != 0 ? fmt::format("a pool of {}", format_size(card.memory)) : card.name;
   if (request.limit == 0 && request.on.empty()) {
     std::size_t usable = 0;
     for (const FitCard& one : fit.cards) usable += one.largest >= std::max<std::uint64_t>(request.batch, 1) ? 1u : 0u;
@@ -188,6 +184,19 @@ std::string sentence_of(const Fit& fit, const FitRequest& request, const Forecas
   return out;
 }
 
+std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool for_device, bool single) {
+  std::vector<std::string> out = recorded.assumptions;
+  if (recorded.before > 0)
+    out.push_back(fmt::format("{} was in use when the recording started, and stays in use.", format_size(recorded.before)));
+  if (recorded.on_host && for_device)
+    out.emplace_back("On a GPU, the context and the libraries need memory too: about 0.5 GiB, which is not counted here.");
+  if (single)
+    out.emplace_back(
+        "From one recording: blocks whose shape contains the batch size grow with it. A second recording at another batch size "
+        "is more exact.");
+  return out;
+}
+
 }  // namespace
 
 Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
@@ -212,7 +221,7 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
     out.runs.push_back({inputs->names[i], inputs->batches[i],
                         whatif::replay(inputs->recorded[i].events, inputs->recorded[i].scenario, whatif::OnFailure::go_on)
                             .counters.allocated_peak});
-  out.outside = request.limit != 0 ? 0 : outside_of(engine, recorded, request.place);
+  out.outside = recorded.before + (request.limit != 0 ? 0 : outside_of(engine, recorded, request.place));
   auto asked = cards_for(request, recorded, out.outside);
   if (!asked) return std::unexpected(asked.error());
   out.cards = std::move(*asked);
@@ -239,14 +248,7 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
   out.binding = categories_of(peak);
   out.uncertain = peak.uncertain;
   out.error = forecaster.error(peak);
-  out.assumptions = recorded.assumptions;
-  if (recorded.on_host && request.limit == 0)
-    out.assumptions.emplace_back(
-        "On a GPU, the context and the libraries need memory too: about 0.5 GiB, which is not counted here.");
-  if (single)
-    out.assumptions.emplace_back(
-        "From one recording: blocks whose shape contains the batch size grow with it. A second recording at another batch size "
-        "is more exact.");
+  out.assumptions = assumptions_of(recorded, request.limit == 0, single);
   out.sentence = sentence_of(out, request, forecaster);
   return out;
 }

@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <variant>
 
 #include "analyze/framework.h"
+#include "analyze/host_reports.h"
 #include "analyze/index/lifetime.h"
 
 namespace vramscope::analyze {
@@ -117,6 +119,13 @@ void set_bfc(const Store& store, RecordedPool& pool, bool collection) {
   pool.settings = bfc.growth ? "BFC, grows" : "BFC, one region";
 }
 
+bool has_traced_graph(const Store& store) {
+  return std::ranges::any_of(store.reports, [](const trace::Report& report) {
+    const auto* const graph = std::get_if<trace::TracedGraph>(&report);
+    return graph != nullptr && !only_built_layers(*graph);
+  });
+}
+
 std::unexpected<Error> too_much_work() {
   return fail("the replay takes too much work: requests walk over very many free blocks; choose fewer blocks with --where");
 }
@@ -142,6 +151,7 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, 
     out.scenario.kind = whatif::Scenario::Kind::uncached;
     out.settings = "no cache";
   }
+  if (*pool < state.figures.pools.size()) out.before = state.figures.pools[*pool].before_bytes;
   if (store.lost_events() > 0 || !store.omitted.empty())
     out.assumptions.emplace_back("Events are missing in the recording; what they needed is not counted.");
   return out;

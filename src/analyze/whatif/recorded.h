@@ -24,6 +24,7 @@ struct RecordedPool {
   std::string settings;                   // in words
   std::vector<whatif::DeviceCall> calls;  // that the recording contains
   std::optional<Bytes> reserved_peak;     // as recorded
+  Bytes before = 0;                       // in use when the recording started, and not among the events
   Bytes quantum = 512;
   std::vector<std::string> assumptions;  // sentences
 };
@@ -33,6 +34,8 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::s
 
 // The replay of a BFC allocator. `collection`: a pool on a device returns regions that no block needs before it fails.
 void set_bfc(const Store& store, RecordedPool& pool, bool collection);
+// Ops of a traced graph run in an order that differs from process to process.
+bool has_traced_graph(const Store& store);
 
 // What a question answers whose replays have exhausted their whatif::Work.
 std::unexpected<Error> too_much_work();

@@ -52,7 +52,12 @@ void Rewriter::apply() {
     }
     if (edit.died <= recorded_.events.size()) placed.push_back({edit.died, 0, {0, last, 0, What::free, 0}});
   }
-  for (const Inserted& block : inserted_) placed.push_back({block.at, 0, {block.bytes, next++, 0, What::alloc, 0}});
+  for (const Inserted& block : inserted_) {
+    if (block.until <= block.at) continue;
+    placed.push_back({block.at, 0, {block.bytes, next, 0, What::alloc, 0}});
+    if (block.until != kNever) placed.push_back({block.until, 0, {0, next, 0, What::free, 0}});
+    ++next;
+  }
   std::ranges::stable_sort(placed,
                            [](const Placed& a, const Placed& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
   recorded_.events.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "analyze/whatif/recorded.h"
@@ -11,6 +12,7 @@ namespace vramscope::analyze {
 // Positions are those of the events before all edits.
 class Rewriter {
  public:
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();  // a block that stays
   explicit Rewriter(RecordedPool& recorded);
 
   std::uint32_t blocks() const { return static_cast<std::uint32_t>(edits_.size()); }
@@ -23,7 +25,7 @@ class Rewriter {
 
   void drop(std::uint32_t block) { edits_[block].dropped = true; }
   void scale(std::uint32_t block, double factor);
-  void insert(std::size_t at, Bytes bytes) { inserted_.push_back({at, bytes}); }  // until the end
+  void insert(std::size_t at, Bytes bytes, std::size_t until = kNever) { inserted_.push_back({at, until, bytes}); }
   // The block is not there from one position to another.
   void suspend(std::uint32_t block, std::size_t from, std::size_t to);
   // The block is freed with the next allocation.
@@ -38,7 +40,7 @@ class Rewriter {
     bool dropped = false;
   };
   struct Inserted {
-    std::size_t at;
+    std::size_t at, until;
     Bytes bytes;
   };
   RecordedPool& recorded_;

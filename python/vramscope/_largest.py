@@ -1,0 +1,82 @@
+"""The largest batch of a model in this process: two short recordings at small batches, a forecast, and one recorded step to confirm it."""
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Optional
+
+from .attach import record
+from .fitting import fit
+from .trace import open as open_trace
+
+_STEPS = 2
+_SHARE_FOR_CHANCE = 0.005       # by which the confirming step may exceed its forecast
+
+
+@dataclass(frozen=True)
+class LargestBatch:
+    batch: int                      # 0: not even one sample fits
+    sentence: str                   # for people
+    available: int                  # bytes for the framework's pool
+    forecast: Optional[int]         # bytes live at the peak with that batch
+    measured: Optional[int]         # the same, as recorded by the confirming step; None without one
+    answer: Dict[str, Any]          # what `vramscope.fit` returned
+
+    @property
+    def confirmed(self) -> bool:
+        return self.measured is not None and self.measured <= self.available
+
+    def __int__(self) -> int:
+        return self.batch
+
+
+def find(train: Callable[[int], object], samples: int, on: Optional[str], limit: Optional[str], confirm: bool) -> LargestBatch:
+    """`train(n)` runs one training step with a batch of n samples."""
+    if (on is None) == (limit is None):
+        raise ValueError("expected on=, a device such as '16GiB' or 'H100-80GB', or limit=, the size of the framework's pool")
+    small = max(1, samples // 2)
+    for batch in (small, 2 * small):
+        train(batch)        # what is made once, such as graphs and the optimizer's state, is no part of a step
+    with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
+        runs = [_recorded(train, batch, _STEPS, folder) for batch in (small, 2 * small)]
+        answer = fit(*runs, on=on, limit=limit, batches=[small, 2 * small])
+        card = answer["cards"][0]
+        batch = card["largest"]
+        row = next((row for row in answer["rows"] if row["batch"] == batch), None)
+        measured = None
+        if confirm and batch > 0:
+            measured = open_trace(_recorded(train, batch, 1, folder)).whatif("--allocator", "recorded")["live"]
+    sentence = answer["sentence"]
+    if measured is not None and row is not None:
+        off = measured / row["live"] - 1
+        sentence += f" A step with it needed {abs(off):.1%} {'more' if off > 0 else 'less'}." if abs(off) > _SHARE_FOR_CHANCE else " A step with it needed just that."
+    return LargestBatch(batch, sentence, card["available"], row["live"] if row else None, measured, answer)
+
+
+def _recorded(train: Callable[[int], object], batch: int, steps: int, folder: str) -> str:
+    with record(os.path.join(folder, f"{batch}-{steps}")) as recording:
+        for _ in range(steps):
+            train(batch)
+    return str(recording.path)
+
+
+def resized(sample: Any, size: int, take: Callable[[Any, Any], Any]) -> Any:
+    """The batch `sample`, repeated or cut to `size` samples, with its structure of dicts, lists and tuples."""
+    if isinstance(sample, dict):
+        return {key: resized(value, size, take) for key, value in sample.items()}
+    if isinstance(sample, (list, tuple)):
+        parts = [resized(value, size, take) for value in sample]
+        return type(sample)(*parts) if hasattr(sample, "_fields") else type(sample)(parts)
+    return take(sample, [i % len(sample) for i in range(size)])
+
+
+def samples_in(sample: Any) -> int:
+    while isinstance(sample, (dict, list, tuple)):
+        if not sample:
+            raise ValueError("sample_batch is empty: expected arrays whose first dimension is the batch")
+        sample = next(iter(sample.values())) if isinstance(sample, dict) else sample[0]
+    size = len(sample)
+    if size == 0:
+        raise ValueError("sample_batch is empty: expected arrays whose first dimension is the batch")
+    return size
