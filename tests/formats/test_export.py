@@ -9,7 +9,7 @@ import subprocess
 
 import pprof_reader
 import pytest
-from format_cases import CASES
+from format_cases import CASES, TABLES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -175,7 +175,7 @@ def test_tensorboard(made, export, answer, case):
 def test_tables(made, export, case):
     """The same rows in CSV and JSON Lines; blocks and events replayed give the peak."""
     trace, truth = made(case)
-    for table in ["blocks", "events", "steps", "places", "ledger", "findings", "ooms", "samples", "stacks", "settings"]:
+    for table in TABLES:
         with open(export(trace, "csv", "--table", table), newline="") as text:
             rows = list(csv.DictReader(text))
         objects = [json.loads(line) for line in export(trace, "jsonl", "--table", table).read_text().splitlines()]

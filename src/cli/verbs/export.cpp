@@ -42,7 +42,7 @@ std::vector<std::string> format_names() {
 std::string table_help() {
   std::string names;
   for (const exporters::Table& table : exporters::tables()) names += fmt::format("{}{}", names.empty() ? "" : ", ", table.name);
-  return "table, for csv, jsonl and parquet: " + names + " (default: blocks)";
+  return "table, for arrow, csv, jsonl and parquet: " + names + " (default: blocks)";
 }
 
 class ExportVerb final : public VerbBody {
