@@ -11,6 +11,11 @@ namespace vramscope::exporters {
 
 // Appends `text` with U+FFFD in place of each byte that is not part of a valid character.
 inline void append_utf8(std::string& out, std::string_view text) {
+  // Nearly all names are ASCII.
+  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+    out += text;
+    return;
+  }
   while (!text.empty()) {
     const std::size_t length = support::utf8_length(text);
     out += length > 0 ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
