@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 stamps := .cache/stamps
 python := .venv/bin/python
-venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plots
+venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plots $(stamps)/prometheus
 # TORCH=0 omits PyTorch, whose packages are a 3 GB download.
 ifneq ($(TORCH),0)
 venvs += $(stamps)/venv-torch
@@ -68,6 +68,10 @@ $(stamps)/plots: tools/requirements/plots.txt | $(stamps)/venv
 
 $(stamps)/jax-plugins $(stamps)/jax-plugins-soak: $(stamps)/%: tools/requirements/%.txt | $(stamps)/venv
 	@tools/setup.sh plugins $<
+	@touch $@
+
+$(stamps)/prometheus: | $(stamps)/packages-test
+	@tools/setup.sh unpacked prometheus
 	@touch $@
 
 # Fetching waits for the network, unpacking for the disk: two at a time.

@@ -4,6 +4,7 @@
 #   setup.sh venv FOLDER FILE     a virtual environment with the Python packages of FILE
 #   setup.sh folder FOLDER FILE   the Python packages of FILE in a folder for PYTHONPATH
 #   setup.sh plugins FILE         the library in each of the wheels that FILE names, as .cache/plugins/VERSION/xla_cuda_plugin.so
+#   setup.sh unpacked PACKAGE     the files of a Debian package as .cache/PACKAGE, not installed: its service would start
 #   setup.sh node                 prints the folder of a node >= 20, fetched through npm where the system has an older one
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -92,6 +93,19 @@ wheel.unlink()
 (folder / "unfinished").rename(folder / "xla_cuda_plugin.so")
 PYTHON
   done
+}
+
+# Without it, the tests that need it are skipped.
+setup_unpacked() {
+  local folder=.cache/$1
+  [ ! -d "$folder/usr" ] || return 0
+  mkdir -p "$folder"
+  if ! (cd "$folder" && apt-get download --quiet "$1") >"$folder/log" 2>&1; then
+    echo "setup: $1 cannot be fetched; see $folder/log" >&2
+    return 0
+  fi
+  dpkg-deb --extract "$folder/$1"_*.deb "$folder"
+  rm -f "$folder/$1"_*.deb
 }
 
 setup_node() {

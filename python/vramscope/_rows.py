@@ -9,6 +9,7 @@ from . import _chart, _units
 from ._devices import name_of, parse_device
 from ._memory import memory_info, reset_peak
 from ._table import text_table
+from ._trackers import Trackers
 from ._writing import write_text
 
 
@@ -142,17 +143,22 @@ class MemoryRows(Answers):
     """Reads memory on request. With `devices` None, it reads the first GPU that PyTorch sees, else the CPU."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = None) -> None:
+                 reset: Optional[str] = None, log_to: Union[str, Sequence[str]] = ()) -> None:
         check_choices(target_batches, reset)
         self.devices = device_names(devices)
         self.rows = []
         self._targets, self._reset = target_batches, reset
         self._spans = Spans()
+        self._trackers = Trackers(log_to)
+        self._counts: Dict[Tuple[str, bool], int] = {}      # phase, whether it is a batch -> how many there were
 
     def read(self, phase: str, epoch: Optional[int], batch: Optional[int], at: str) -> None:
         """Adds one row per device, if this batch was requested."""
         if at not in ("begin", "end"):
             raise ValueError(f"at={at!r}: expected 'begin' or 'end'")
+        kind = phase, batch is not None
+        if at == "begin":
+            self._counts[kind] = self._counts.get(kind, 0) + 1
         if batch is not None and self._targets != "all" and batch not in self._targets:   # type: ignore[operator]
             return
         if not self.devices:
@@ -160,13 +166,24 @@ class MemoryRows(Answers):
         devices = [device for device in self.devices if _has_counters(device)]
         before: Dict[str, int] = {}
         if at == "begin":
+            self._trackers.check()
             # Resetting at each batch also resets at the epoch that contains it, whose peak starts with its first batch.
             self._spans.begin(phase, batch, devices, self._reset == "batch" or (self._reset == "epoch" and batch is None))
         else:
             before = self._spans.end(phase, batch)
+        rows = []
         for device in devices:
             info = memory_info(device)
-            self.rows.append(Row(phase, epoch, batch, at, device, info.current, max(info.peak, before.get(device, 0))))
+            rows.append(Row(phase, epoch, batch, at, device, info.current, max(info.peak, before.get(device, 0))))
+        self.rows += rows
+        if at == "end":
+            self._trackers.add(phase if batch is None else f"{phase} batch", self._point(phase, epoch, batch), rows)
+
+    def _point(self, phase: str, epoch: Optional[int], batch: Optional[int]) -> int:
+        """On the axis of a tracker: batches count from 1 since the first one, epochs from 0, as in the loggers of Lightning."""
+        if batch is None and epoch is not None:
+            return epoch - 1
+        return self._counts.get((phase, batch is not None), 1)
 
 
 def _has_counters(device: str) -> bool:

@@ -18,6 +18,7 @@ from . import _units
 from ._comparison import Comparison
 from ._memory import MemoryInfo, memory_info
 from ._rows import Answers, Row, Spans, check_choices, device_names
+from ._trackers import Trackers
 
 if TYPE_CHECKING:
     from ._largest import LargestBatch
@@ -44,10 +45,12 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         garbage collection, so that an earlier model does not count.
     log_dir: folder for TensorBoard scalars, one point per epoch, evaluation and selected batch, with the values of the rows.
     metric: shows the peak in the progress bar and stores it in Keras' own history, in MiB.
+    log_to: "wandb", "mlflow", "comet", or several of them: also sends those points to the run that is active there.
     """
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = "run", log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory") -> None:
+                 reset: Optional[str] = "run", log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory",
+                 log_to: Union[str, Sequence[str]] = ()) -> None:
         super().__init__()
         check_choices(target_batches, reset, ("run", "epoch", "batch", None))
         self.devices: List[str] = device_names(devices)
@@ -56,6 +59,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._asked = bool(self.devices)
         self._targets, self._reset, self._metric, self._prefix = target_batches, reset, metric, prefix
         self._log_dir, self._writer = log_dir, None
+        self._trackers = Trackers(log_to, prefix)
         self._epoch: Optional[int] = None
         self._batches: Dict[str, int] = {}          # phase -> as Keras' TensorBoard callback counts them
         self._first_of_group = 0
@@ -68,6 +72,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         super().set_model(model)
         if not self._asked:
             self.devices = _devices_of(model)
+        self._trackers.check()
         for device in self.devices:
             memory_info(device)         # an unknown device fails here, not in the middle of the training
         self._epoch, self._spans, self._first = None, Spans(), True         # a new run, also after one that failed
@@ -168,6 +173,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
             self._show(logs, [info.peak for info in infos])
         if self._log_dir is not None:
             self._to_tensorboard(phase, batch, infos)
+        self._trackers.add(*self._axis(phase, batch), infos)
 
     def _read(self, phase: str, batch: Optional[int], at: str, before: Mapping[str, int]) -> List[MemoryInfo]:
         """The one place where memory is read for the rows and for TensorBoard."""

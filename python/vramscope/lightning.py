@@ -80,8 +80,8 @@ class MemoryCallback(_Callback, MemoryRows):
     """Reads current and peak memory at the start and end of each epoch and of the batches in `target_batches`; see vramscope.keras."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = None) -> None:
-        MemoryRows.__init__(self, devices, target_batches, reset)
+                 reset: Optional[str] = None, log_to: Union[str, Sequence[str]] = ()) -> None:
+        MemoryRows.__init__(self, devices, target_batches, reset, log_to)
 
     def _epoch(self, trainer: Any) -> Optional[int]:
         return trainer.current_epoch + 1 if getattr(trainer.state.fn, "value", "") == "fit" else None

@@ -3,6 +3,7 @@
     trace = vramscope.open("runs/today")
     trace.peak()["sentence"]
     pandas.DataFrame(trace.table("steps").columns)
+    trace.arrow("blocks").to_pandas()
 """
 from __future__ import annotations
 
@@ -101,6 +102,20 @@ class Trace:
         lists: List[List[Dict[str, Any]]] = []
         _find_lists(self.ask(name), lists)
         return Table(max(lists, key=len, default=[]))
+
+    def arrow(self, table: str = "blocks") -> Any:
+        """A table of docs/guide/formats.md as a pyarrow.Table, which must be installed; of a run folder, the rows of every process."""
+        import pyarrow
+        files = sorted(self.path.glob("*.vram")) if self.path.is_dir() else [self.path]
+        if not files:
+            raise ValueError(f"{self.path}: no trace in this folder; record one with 'vramscope run'")
+        return pyarrow.concat_tables(pyarrow.ipc.open_file(Trace(file)._export("arrow", table)).read_all() for file in files)
+
+    def _export(self, to: str, table: str) -> bytes:
+        done = subprocess.run([self._program, "export", self._operand, "--to", to, "--table", table, "-o", "-"], capture_output=True)
+        if done.returncode != 0:
+            raise ValueError(done.stderr.decode(errors="replace").strip())
+        return done.stdout
 
     def __repr__(self) -> str:
         return f"<vramscope trace {self.path}>"

@@ -64,8 +64,8 @@ class MemoryCallback(TrainerCallback, MemoryRows):
     """Reads current and peak memory at the start and end of each epoch and of the steps in `target_batches`; see vramscope.keras."""
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = None) -> None:
-        MemoryRows.__init__(self, devices, target_batches, reset)
+                 reset: Optional[str] = None, log_to: Union[str, Sequence[str]] = ()) -> None:
+        MemoryRows.__init__(self, devices, target_batches, reset, log_to)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.read("train", _epoch(state) or 1, None, "begin")

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -40,3 +41,9 @@ def answer(vramscope, run):
         return json.loads(run([vramscope, verb, trace, "--json", *options]).stdout)
 
     return call
+
+
+@pytest.fixture
+def devices(fakegpu, tmp_path):
+    """The environment of a machine with two fake GPUs."""
+    return {**os.environ, "LD_LIBRARY_PATH": str(fakegpu), "FAKEGPU_STATE": str(tmp_path / "state"), "FAKEGPU_DEVICES": "2"}

@@ -2,3 +2,5 @@
 
 # A run with a peak far above its steady state, one that ended out of memory, one with a leak, one without marks.
 CASES = ["autotune", "killed", "leak", "nomarks"]
+
+TABLES = ["blocks", "events", "steps", "places", "ledger", "findings", "ooms", "samples", "stacks", "settings"]

@@ -9,7 +9,7 @@ import subprocess
 
 import pprof_reader
 import pytest
-from format_cases import CASES
+from format_cases import CASES, TABLES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -175,7 +175,7 @@ def test_tensorboard(made, export, answer, case):
 def test_tables(made, export, case):
     """The same rows in CSV and JSON Lines; blocks and events replayed give the peak."""
     trace, truth = made(case)
-    for table in ["blocks", "events", "steps", "places", "ledger", "findings", "ooms", "samples", "stacks", "settings"]:
+    for table in TABLES:
         with open(export(trace, "csv", "--table", table), newline="") as text:
             rows = list(csv.DictReader(text))
         objects = [json.loads(line) for line in export(trace, "jsonl", "--table", table).read_text().splitlines()]
@@ -267,3 +267,24 @@ def test_svg(made, export, case):
     points = [tuple(map(float, point.split(","))) for area in chart.iter(space + "polygon") for point in area.get("points").split()]
     assert points and min(y for _, y in points) == 40 and max(y for _, y in points) == 380
     assert "GPU 0: live memory, peak" in chart.find(space + "title").text
+
+
+def test_png(made, vramscope, run, export, tmp_path):
+    """Every color of the chart is in the picture, at twice the size; the middle of an area has its color."""
+    image = pytest.importorskip("PIL.Image")
+    if not shutil.which("rsvg-convert"):
+        pytest.skip("rsvg-convert is missing; `make test` installs it where the distribution has it")
+    trace, _ = made("leak")
+    picture = image.open(export(trace, "png")).convert("RGB")
+    assert picture.size == (1920, 840)
+    chart = export(trace, "svg").read_text()
+    areas = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="12" height="12" fill="#(\w{6})"', chart)
+    assert areas
+    for x, y, color in areas:
+        assert "%02x%02x%02x" % picture.getpixel((int(2 * float(x) + 12), int(2 * float(y) + 12))) == color
+
+
+def test_png_without_a_program_that_draws(made, vramscope, run, tmp_path):
+    trace, _ = made("leak")
+    done = run([vramscope, "export", trace, "--to", "png", "-o", tmp_path / "x.png"], code=2, env={"PATH": str(tmp_path)})
+    assert "rsvg-convert" in done.stderr and done.stderr.count("\n") == 1 and list(tmp_path.iterdir()) == []

@@ -4,9 +4,7 @@ import os
 import sys
 
 import pytest
-from format_cases import CASES
-
-TABLES = ["blocks", "events", "steps", "places", "ledger", "findings", "ooms", "samples", "stacks", "settings"]
+from format_cases import CASES, TABLES
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -9,7 +9,7 @@ namespace vramscope::cli::top {
 namespace {
 
 // Backslash, quote and line break are escaped; anything else may stand in a label.
-std::string label(std::string_view value) {
+std::string escaped(std::string_view value) {
   std::string out;
   for (const char c : value) {
     if (c == '\\' || c == '"') out += '\\';
@@ -18,11 +18,18 @@ std::string label(std::string_view value) {
   return out;
 }
 
-std::string gpu_labels(const Gpu& gpu) { return fmt::format("gpu=\"{}\",name=\"{}\"", gpu.index, label(gpu.name)); }
+std::string labels_text(const Labels& labels) {
+  std::string out;
+  for (const auto& [name, value] : labels) out += fmt::format("{}{}=\"{}\"", out.empty() ? "" : ",", name, escaped(value));
+  return out;
+}
 
-std::string process_labels(const Process& process) {
-  return fmt::format("gpu=\"{}\",pid=\"{}\",framework=\"{}\"", process.gpu < 0 ? "none" : std::to_string(process.gpu),
-                     process.pid, label(process.framework));
+Labels labels_of(const Gpu& gpu) { return {{"gpu", std::to_string(gpu.index)}, {"name", gpu.name}}; }
+
+Labels labels_of(const Process& process) {
+  return {{"gpu", process.gpu < 0 ? "none" : std::to_string(process.gpu)},
+          {"pid", std::to_string(process.pid)},
+          {"framework", process.framework}};
 }
 
 template <typename Row>
@@ -68,28 +75,39 @@ const std::vector<Metric<Process>>& process_metrics() {
   return kAll;
 }
 
-template <typename Row, typename Labels>
-void add(std::string& out, MetricsFormat format, const Metric<Row>& metric, const std::vector<Row>& rows, const Labels& labels) {
-  std::string samples;
-  const std::string suffix = metric.counts ? "_total" : "";
-  for (const Row& row : rows)
-    if (const auto value = metric.value(row)) samples += fmt::format("{}{}{{{}}} {}\n", metric.name, suffix, labels(row), *value);
-  if (samples.empty()) return;
-  // OpenMetrics names a counter without the suffix of its samples, and knows units.
-  const bool open = format == MetricsFormat::open_metrics;
-  const std::string family = fmt::format("{}{}", metric.name, open ? "" : suffix);
-  out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family, metric.help, metric.counts ? "counter" : "gauge");
-  if (open && !metric.unit.empty()) out += fmt::format("# UNIT {} {}\n", family, metric.unit);
-  out += samples;
+// Metrics without a sample are left out.
+template <typename Row>
+void add(std::vector<MetricFamily>& out, const std::vector<Metric<Row>>& metrics, const std::vector<Row>& rows) {
+  for (const Metric<Row>& metric : metrics) {
+    MetricFamily family{.name = metric.name, .unit = metric.unit, .help = metric.help, .counts = metric.counts, .samples = {}};
+    for (const Row& row : rows)
+      if (const auto value = metric.value(row)) family.samples.push_back({labels_of(row), *value});
+    if (!family.samples.empty()) out.push_back(std::move(family));
+  }
 }
 
 }  // namespace
 
+std::vector<MetricFamily> metric_families(const State& state) {
+  std::vector<MetricFamily> out;
+  add(out, gpu_metrics(), state.gpus);
+  add(out, process_metrics(), state.processes);
+  return out;
+}
+
 std::string metrics_text(const State& state, MetricsFormat format) {
+  const bool open = format == MetricsFormat::open_metrics;
   std::string out;
-  for (const auto& metric : gpu_metrics()) add(out, format, metric, state.gpus, gpu_labels);
-  for (const auto& metric : process_metrics()) add(out, format, metric, state.processes, process_labels);
-  if (format == MetricsFormat::open_metrics) out += "# EOF\n";
+  for (const MetricFamily& metric : metric_families(state)) {
+    const char* suffix = metric.counts ? "_total" : "";
+    // OpenMetrics names a counter without the suffix of its samples, and knows units.
+    const std::string family = fmt::format("{}{}", metric.name, open ? "" : suffix);
+    out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family, metric.help, metric.counts ? "counter" : "gauge");
+    if (open && !metric.unit.empty()) out += fmt::format("# UNIT {} {}\n", family, metric.unit);
+    for (const MetricSample& sample : metric.samples)
+      out += fmt::format("{}{}{{{}}} {}\n", metric.name, suffix, labels_text(sample.labels), sample.value);
+  }
+  if (open) out += "# EOF\n";
   return out;
 }
 

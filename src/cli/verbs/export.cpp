@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/picture.h"
 #include "cli/run_folder.h"
 #include "cli/show/answer.h"
 #include "cli/show/terminal.h"
@@ -33,16 +34,24 @@ class StandardOutput final : public support::Sink {
   std::uint64_t size_ = 0;
 };
 
+// Those of the library, and the one that needs another program.
+std::vector<const exporters::Format*> all_formats() {
+  std::vector<const exporters::Format*> out(exporters::formats().begin(), exporters::formats().end());
+  out.push_back(&kPng);
+  std::ranges::sort(out, {}, &exporters::Format::name);
+  return out;
+}
+
 std::vector<std::string> format_names() {
   std::vector<std::string> out;
-  for (const exporters::Format* format : exporters::formats()) out.emplace_back(format->name);
+  for (const exporters::Format* format : all_formats()) out.emplace_back(format->name);
   return out;
 }
 
 std::string table_help() {
   std::string names;
   for (const exporters::Table& table : exporters::tables()) names += fmt::format("{}{}", names.empty() ? "" : ", ", table.name);
-  return "table, for csv, jsonl and parquet: " + names + " (default: blocks)";
+  return "table, for arrow, csv, jsonl and parquet: " + names + " (default: blocks)";
 }
 
 class ExportVerb final : public VerbBody {
@@ -58,7 +67,7 @@ class ExportVerb final : public VerbBody {
   }
 
   Result<int> run() override {
-    const auto known = exporters::formats();
+    const auto known = all_formats();
     if (format_.empty()) return fail(fmt::format("--to is missing: expected one of {}", fmt::join(format_names(), ", ")));
     const exporters::Format& format = **std::ranges::find(known, format_, &exporters::Format::name);
     if (output_.empty()) return fail(fmt::format("-o is missing; name the output file, such as -o memory{}", format.extension));

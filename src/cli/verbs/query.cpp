@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/child.h"
 #include "cli/query_script.h"
 #include "cli/run/launch.h"
 #include "cli/run_folder.h"
@@ -24,19 +23,6 @@ Result<std::string> interpreter() {
   for (const char* name : {chosen != nullptr ? chosen : "python3", "python"})
     if (const auto found = find_command(name)) return *found;
   return fail("query runs DuckDB in Python, and there is no python3 on PATH; install it, or set VRAMSCOPE_PYTHON");
-}
-
-Result<int> run_and_wait(const std::string& file, const std::vector<std::string>& command) {
-  const pid_t child = fork();
-  if (child < 0) return fail("cannot start Python");
-  if (child == 0) {
-    become(file, command);
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
 // DuckDB would follow a link that appeared in the meantime: it writes into a folder of its own, and nothing is replaced.

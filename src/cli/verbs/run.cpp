@@ -11,6 +11,7 @@
 #include "analyze/framework.h"
 #include "analyze/index/losses.h"
 #include "cli/metrics_server.h"
+#include "cli/otlp_push.h"
 #include "cli/run/launch.h"
 #include "cli/run/live_page.h"
 #include "cli/run/recording.h"
@@ -66,6 +67,7 @@ class RunVerb final : public VerbBody {
     arguments.count("--live-port", live_port_, "port of the live page (default: any free port)");
     arguments.text("--metrics", metrics_, "serve metrics for Prometheus at this address, such as :9400, while the command runs",
                    "ADDRESS");
+    arguments.text("--otlp", otlp_, kOtlpHelp, "URL");
     arguments.flag("-q,--quiet", quiet_, "print no summary at the end");
     arguments.command(command_, "command to record, with its arguments");
   }
@@ -76,6 +78,8 @@ class RunVerb final : public VerbBody {
     if (const Status ok = serve::check_port("--live-port", live_port_); !ok) return std::unexpected(ok.error());
     if (!metrics_.empty())
       if (const auto address = parse_metrics_address(metrics_); !address) return std::unexpected(address.error());
+    if (!otlp_.empty())
+      if (const auto address = parse_otlp_address(otlp_); !address) return std::unexpected(address.error());
     if (!(options_.sample_hz >= 0 && options_.sample_hz <= 1000)) return fail("--sample-hz must be from 0 to 1000");
     if (std::error_code error; !options_.source_root.empty() && !std::filesystem::is_directory(options_.source_root, error))
       return fail(fmt::format("--source-root: {}: not a folder; pass the one with your own source files", options_.source_root));
@@ -126,6 +130,8 @@ class RunVerb final : public VerbBody {
     attempt("no live page", [&] { page = open_page(recording); });
     std::unique_ptr<MetricsServer> metrics;
     attempt("no metrics", [&] { metrics = serve_metrics(); });
+    std::unique_ptr<OtlpPush> push;
+    attempt("no metrics", [&] { push = push_metrics(); });
     bool works = true;
     std::uint64_t pause_us = 0;
     do {
@@ -177,6 +183,13 @@ class RunVerb final : public VerbBody {
     auto server = MetricsServer::start(metrics_);
     say(server ? (*server)->announcement() : fmt::format("vramscope: no metrics: {}\n", server.error().message));
     return server ? std::move(*server) : nullptr;
+  }
+
+  std::unique_ptr<OtlpPush> push_metrics() const {
+    if (otlp_.empty()) return nullptr;
+    auto push = OtlpPush::start(otlp_, say);
+    if (!push) say(fmt::format("vramscope: no metrics: {}\n", push.error().message));
+    return push ? std::move(*push) : nullptr;
   }
 
   void tell(const std::string& text) { say(text); }
@@ -252,7 +265,7 @@ class RunVerb final : public VerbBody {
   bool no_python_ = false;
   bool no_source_ = false;
   bool quiet_ = false;
-  std::string metrics_;
+  std::string metrics_, otlp_;
   bool live_ = false;
   std::uint64_t live_port_ = 0;
 };

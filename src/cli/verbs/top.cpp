@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "cli/metrics_server.h"
+#include "cli/otlp_push.h"
 #include "cli/top/child_view.h"
 #include "cli/top/frame.h"
 #include "cli/top/metrics.h"
@@ -83,6 +84,7 @@ class TopVerb final : public VerbBody {
     arguments.text("--metrics", metrics_,
                    "serve metrics for Prometheus at this address, such as :9400, instead of the screen; with --once: print them",
                    "ADDRESS");
+    arguments.text("--otlp", otlp_, std::string(kOtlpHelp) + ", instead of the screen", "URL");
     arguments.choice("--sort", view_.sort, {"device", "live", "peak", "growth", "pid"}, "sort order (default: device)");
   }
 
@@ -92,7 +94,8 @@ class TopVerb final : public VerbBody {
     char host[256] = {};
     gethostname(host, sizeof host - 1);
     view_.host = host;
-    if (!metrics_.empty() && !once_) return serve_metrics();
+    if (!otlp_.empty() && once_) return fail("--otlp sends metrics until it is stopped; leave out --once");
+    if (!once_ && !(metrics_.empty() && otlp_.empty())) return export_metrics();
     return once_ ? once() : live();
   }
 
@@ -114,15 +117,25 @@ class TopVerb final : public VerbBody {
   }
 
   // Until Ctrl-C or a termination request.
-  Result<int> serve_metrics() const {
+  Result<int> export_metrics() const {
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before the server's threads start, which inherit it
-    const auto server = MetricsServer::start(metrics_);
-    if (!server) return std::unexpected(server.error());
-    fmt::print(stderr, "{}", (*server)->announcement());
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before other threads start, which inherit it
+    std::unique_ptr<MetricsServer> server;
+    if (!metrics_.empty()) {
+      auto started = MetricsServer::start(metrics_);
+      if (!started) return std::unexpected(started.error());
+      server = std::move(*started);
+      fmt::print(stderr, "{}", server->announcement());
+    }
+    std::unique_ptr<OtlpPush> push;
+    if (!otlp_.empty()) {
+      auto started = OtlpPush::start(otlp_, [](const std::string& text) { fmt::print(stderr, "{}", text); });
+      if (!started) return std::unexpected(started.error());
+      push = std::move(*started);
+    }
     int received = 0;
     sigwait(&ends, &received);
     return 0;
@@ -249,7 +262,7 @@ class TopVerb final : public VerbBody {
 
   View view_;
   bool serving_ = false;  // a page was requested, and its address is on the last line
-  std::string metrics_;
+  std::string metrics_, otlp_;
   bool once_ = false;
   bool json_ = false;
 };

@@ -1,6 +1,9 @@
 // Chrome trace JSON: a counter of live bytes by category for each place, steps, phases, failed requests, samples of the device
 // and the largest blocks. With --full, every allocation and free as a "[memory]" event, as PyTorch's profiler writes them.
+#include <fmt/compile.h>
 #include <fmt/format.h>
+
+#include <iterator>
 
 #include "analyze/block_rows.h"
 #include "exporters/format.h"
@@ -14,6 +17,13 @@ extern const Format kFormat;
 namespace {
 
 constexpr int kStepsThread = 1, kPhasesThread = 2, kMemoryThread = 3;
+
+struct MemoryEvent {
+  std::uint64_t time_us = 0, live = 0;
+  std::int64_t bytes = 0;  // freed: negative
+  std::uint64_t address = 0;
+  std::int64_t device = -1;
+};
 
 class Events {
  public:
@@ -39,6 +49,17 @@ class Events {
   void named(std::string_view what, std::string_view name, int thread = 0) {
     begin("M", what, 0, thread).key("args").begin_object().member("name", name).end_object();
     end();
+  }
+  // The names and device types of PyTorch: 0 is the CPU, 1 is CUDA. There may be millions: no JsonWriter.
+  void memory(const MemoryEvent& event) {
+    fmt::format_to(std::back_inserter(out_.buffer()),
+                   FMT_COMPILE("{}\n{{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":{},\"pid\":{},\"tid\":{},\"s\":\"t\","
+                               "\"cat\":\"cpu_instant_event\",\"args\":{{\"Total Allocated\":{},\"Bytes\":{},\"Addr\":{},"
+                               "\"Device Id\":{},\"Device Type\":{}}}}}"),
+                   first_ ? "" : ",", event.time_us, process_, kMemoryThread, event.live, event.bytes, event.address,
+                   event.device, event.device < 0 ? 0 : 1);
+    first_ = false;
+    out_.settle();
   }
 
  private:
@@ -91,7 +112,6 @@ void write_slices(const Timeline& timeline, Events& events) {
   }
 }
 
-// The names and device types of PyTorch: 0 is the CPU, 1 is CUDA.
 void write_memory_events(const Request& request, Events& events) {
   const auto places = request.engine.places();
   analyze::BlockRows rows(request.engine);
@@ -101,12 +121,12 @@ void write_memory_events(const Request& request, Events& events) {
     const analyze::Place& place = places[block.place];
     if (place.driver) return true;
     live[block.place] += event.is_free ? -block.granted : block.granted;
-    auto& json = events.begin("i", "[memory]", event.time_us, kMemoryThread).member("s", "t").member("cat", "cpu_instant_event");
-    json.key("args").begin_object().member("Total Allocated", live[block.place]);
-    json.member("Bytes", event.is_free ? -static_cast<std::int64_t>(block.granted) : static_cast<std::int64_t>(block.granted));
-    json.member("Addr", block.address).member("Device Id", place.device).member("Device Type", place.device < 0 ? 0 : 1);
-    json.end_object();
-    events.end();
+    const auto bytes = static_cast<std::int64_t>(block.granted);
+    events.memory({.time_us = event.time_us,
+                   .live = live[block.place],
+                   .bytes = event.is_free ? -bytes : bytes,
+                   .address = block.address,
+                   .device = place.device});
     return true;
   });
 }

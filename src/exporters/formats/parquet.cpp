@@ -6,8 +6,8 @@
 #include "exporters/format.h"
 #include "exporters/tables.h"
 #include "exporters/thrift.h"
+#include "exporters/utf8.h"
 #include "support/compress.h"
-#include "support/json_text.h"
 
 namespace vramscope::exporters::parquet {
 
@@ -54,17 +54,6 @@ std::string bit_packed(const std::vector<std::uint32_t>& values, unsigned width)
   return out;
 }
 
-// Readers reject texts that are not UTF-8; names of a trace may be anything.
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = support::utf8_length(text);
-    out += length > 0 ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
-    text.remove_prefix(std::max<std::size_t>(1, length));
-  }
-  return out;
-}
-
 // The values of one column in the current row group.
 class ColumnChunk {
  public:
@@ -85,7 +74,8 @@ class ColumnChunk {
     present_.push_back(1);
     const auto found = ids_.find(value);
     if (found != ids_.end()) return indices_.push_back(found->second);
-    const std::string clean = valid_utf8(value);
+    std::string clean;
+    append_utf8(clean, value);
     append_little_endian(dictionary_, static_cast<std::uint32_t>(clean.size()));
     dictionary_ += clean;
     indices_.push_back(static_cast<std::uint32_t>(ids_.size()));
