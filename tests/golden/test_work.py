@@ -15,6 +15,7 @@ import pytest
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
 CPU_S = 5
 REPORT_CPU_S = 40
+DAMAGED = Path(__file__).resolve().parent.parent / "traces/damaged"
 
 
 def answer(folder, *words, seconds=CPU_S):
@@ -50,6 +51,11 @@ def test_very_many_long_settings(forged, verb):
     if verb == "summary":
         settings = json.loads(done.stdout)["settings"]
         assert len(settings) == 16 and all(len(value) == 64_000 for value in dict(settings).values())
+
+
+def test_a_mark_and_a_tag_at_one_position(tmp_path):
+    done = answer(tmp_path, "summary", DAMAGED / "mark-at-tag.vram")
+    assert done.returncode == 2 and "chunks could not be read" in done.stderr, (done.returncode, done.stderr)
 
 
 def test_a_report_of_very_many_live_blocks(forged):
