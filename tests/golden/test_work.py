@@ -28,7 +28,7 @@ def answer(folder, *words, seconds=CPU_S):
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    for case in ("manyphases", "longsettings", "busytimeline"):
+    for case in ("manyphases", "longsettings", "busytimeline", "longowner"):
         subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
         assert (folder / f"{case}.vram").stat().st_size < 100_000
     return folder
@@ -56,6 +56,12 @@ def test_very_many_long_settings(forged, verb):
 def test_a_mark_and_a_tag_at_one_position(tmp_path):
     done = answer(tmp_path, "summary", DAMAGED / "mark-at-tag.vram")
     assert done.returncode == 2 and "chunks could not be read" in done.stderr, (done.returncode, done.stderr)
+
+
+def test_very_many_blocks_of_an_owner_with_a_long_path(forged):
+    done = answer(forged, "ledger", "--json", "longowner.vram")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert "x" * 60_000 in done.stdout
 
 
 def test_a_report_of_very_many_live_blocks(forged):
