@@ -15,6 +15,7 @@ import pytest
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
 CPU_S = 5
 REPORT_CPU_S = 40
+FIT_CPU_S = 40
 DAMAGED = Path(__file__).resolve().parent.parent / "traces/damaged"
 
 
@@ -62,6 +63,14 @@ def test_very_many_blocks_of_an_owner_with_a_long_path(forged):
     done = answer(forged, "ledger", "--json", "longowner.vram")
     assert done.returncode == 0, (done.returncode, done.stderr)
     assert "x" * 60_000 in done.stdout
+
+
+# --- forecasts: very many replays of very many events ------------------------------------------------------------------------------------
+
+def test_a_forecast_of_very_many_events(forged):
+    done = answer(forged, "fit", "busytimeline.vram", "--batches", "8", seconds=FIT_CPU_S)
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stderr)
+    assert done.stderr.count("\n") == 1 and "too much work" in done.stderr and "--on" in done.stderr, done.stderr
 
 
 def test_a_report_of_very_many_live_blocks(forged):

@@ -17,6 +17,7 @@ constexpr unsigned kOrdersOfRange = 3;  // for the range of the pool's size
 // PyTorch could not train in 640 MiB failed in 1 of 24.
 constexpr whatif::OrderBudget kOrdersOfTrial{200'000, 3, 48};
 constexpr std::uint64_t kLargestBatch = std::uint64_t{1} << 24;
+constexpr std::size_t kEventsInCache = 500'000;  // replays of more are slower per event
 
 }  // namespace
 
@@ -81,6 +82,8 @@ FitRow Forecaster::row(std::uint64_t batch) const {
 }
 
 Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const {
+  if (exhausted()) return {};
+  spend(recorded_.events.size());
   const LivePeak peak = live_peak(batch);
   const Bytes usable = available - static_cast<Bytes>(static_cast<double>(available) * std::min(error(peak), kMostMargin));
   if (peak.bytes > usable) return {};
@@ -88,8 +91,16 @@ Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const 
   whatif::Scenario limited = scenario_;
   limited.bfc.limit = usable;
   limited.device.capacity = usable;
-  const whatif::Spread spread = whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial));
+  const whatif::Spread spread =
+      whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial), whatif::OnFailure::stop);
+  spend(spread.orders * events.size() * (events.size() > kEventsInCache ? 2 : 1));
   return {spread.failed == 0, spread.typical.counters.flushes};
+}
+
+bool Forecaster::exhausted() const { return scenario_.device.work != nullptr && scenario_.device.work->exhausted(); }
+
+void Forecaster::spend(std::uint64_t work) const {
+  if (scenario_.device.work != nullptr) scenario_.device.work->spend(work);
 }
 
 std::uint64_t Forecaster::largest_batch(Bytes available) const {

@@ -36,6 +36,9 @@ class Forecaster {
   std::uint64_t largest_batch(Bytes available) const;
 
  private:
+  bool exhausted() const;
+  void spend(std::uint64_t work) const;
+
   const Store& store_;
   const RecordedPool& recorded_;
   std::vector<whatif::Scaling> scalings_;

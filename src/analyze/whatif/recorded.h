@@ -32,7 +32,7 @@ struct RecordedPool {
 Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::string_view where = {});
 
 // What a question answers whose replays have exhausted their whatif::Work.
-std::unexpected<Error> too_much_work();
+std::unexpected<Error> too_much_work(std::string_view advice);
 
 // Requests with keys that are the same in every recording of the program.
 std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded);

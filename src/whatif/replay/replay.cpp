@@ -64,7 +64,7 @@ unsigned orders_for(std::size_t events, const OrderBudget& budget) {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(affordable, budget.fewest, budget.most));
 }
 
-Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders) {
+Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders, OnFailure on_failure) {
   Spread out;
   std::vector<Bytes> peaks;
   for (unsigned seed = 0; seed < std::max(1u, orders); ++seed) {
@@ -74,9 +74,11 @@ Spread replay_orders(std::span<const Event> events, const Scenario& scenario, un
     if (seed == 0) out.typical = outcome;
     if (!outcome.completed()) ++out.failed;
     peaks.push_back(outcome.counters.reserved_peak);
+    if (out.failed != 0 && on_failure == OnFailure::stop) break;
     // These have one range of addresses, or no choice.
     if (scenario.kind == Scenario::Kind::stream_pool || scenario.kind == Scenario::Kind::uncached) break;
   }
+  out.orders = peaks.size();
   std::ranges::sort(peaks);
   out.reserved = {peaks.front(), peaks[peaks.size() / 2], peaks.back()};
   if (scenario.kind == Scenario::Kind::stream_pool) {
