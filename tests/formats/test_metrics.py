@@ -77,6 +77,24 @@ def test_top_serves_a_machine_without_any_recorded_process(vramscope, devices):
     assert process.returncode == 0
 
 
+def test_a_foreign_page_cannot_read_them(vramscope, devices):
+    """One that points its own name at this machine: the browser sends that name."""
+    process = subprocess.Popen([vramscope, "top", "--metrics", ":0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=devices)
+    try:
+        address = address_in(process.stderr)
+        port = address.split(":")[2].split("/")[0]
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "localhost"):
+            with urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host})) as answer:
+                assert answer.status == 200
+        for host in (f"foreign.example:{port}", f"127.0.0.1.foreign.example:{port}", "127.0.0.1@foreign.example", "foreign.example", ""):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host}))
+            assert refused.value.code in (400, 403), host
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
 def test_top_prints_metrics_once(vramscope, run, devices):
     assert "# TYPE vramscope_device_total_bytes gauge" in run([vramscope, "top", "--once", "--metrics", ":0"], env=devices).stdout
 
