@@ -22,12 +22,8 @@ constexpr std::size_t kEventsInCache = 500'000;  // replays of more are slower p
 }  // namespace
 
 Forecaster::Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
-                       whatif::Scenario scenario, double least_error)
-    : store_(store),
-      recorded_(recorded),
-      scalings_(std::move(scalings)),
-      scenario_(std::move(scenario)),
-      least_error_(least_error) {}
+                       const whatif::Scenario& scenario, double least_error)
+    : store_(store), recorded_(recorded), scalings_(std::move(scalings)), scenario_(scenario), least_error_(least_error) {}
 
 LivePeak Forecaster::live_peak(std::uint64_t batch) const {
   const auto rounded = [&](std::uint32_t block) {

@@ -20,8 +20,8 @@ struct LivePeak {
 class Forecaster {
  public:
   // `scalings` by block of the recording. `least_error`: of the live bytes, as a share.
-  Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings, whatif::Scenario scenario,
-             double least_error);
+  Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
+             const whatif::Scenario& scenario, double least_error);
 
   LivePeak live_peak(std::uint64_t batch) const;
   double error(const LivePeak& peak) const;
