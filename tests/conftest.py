@@ -19,6 +19,12 @@ def missing(what):
     (pytest.fail if REQUIRE_ALL else pytest.skip)(f"{what} is missing; `make test` makes it")
 
 
+@pytest.fixture(scope="session", name="missing")
+def missing_fixture():
+    """missing(what) fails in `make test`, else skips."""
+    return missing
+
+
 def wait_until(condition, what, seconds=GUARD_S):
     """What condition() returns, once that is true."""
     end = time.monotonic() + seconds

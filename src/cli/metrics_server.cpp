@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <mutex>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -25,11 +26,29 @@ Result<MetricsAddress> parse_metrics_address(const std::string& text) {
   return out;
 }
 
+namespace {
+
+bool is_loopback(std::string_view host) {
+  const bool is_number = host.find_first_not_of("0123456789.") == host.npos;  // and not a name that begins like one
+  return (is_number && host.starts_with("127.")) || host == "localhost" || host == "::1" || host == "[::1]";
+}
+
+// "127.0.0.1:9400"
+std::string_view without_port(std::string_view host) { return host.substr(0, host.ends_with(']') ? host.npos : host.rfind(':')); }
+
+}  // namespace
+
 struct MetricsServer::State {
   State() : server([this](const serve::http::Request& request) { return answer(request); }, {.workers = 2}) {}
 
   serve::http::Response answer(const serve::http::Request& request) {
     serve::http::Response response;
+    // A foreign page that points its own name at this machine sends that name here.
+    if (this_machine_alone && !is_loopback(without_port(request.header("host")))) {
+      response.status = 403;
+      response.body = "this server does not serve that host name\n";
+      return response;
+    }
     if (request.path != "/metrics") {
       response.status = 404;
       response.body = "the metrics are at /metrics\n";
@@ -45,6 +64,7 @@ struct MetricsServer::State {
     return response;
   }
 
+  bool this_machine_alone = true;
   std::mutex mutex;
   top::Gatherer gatherer;
   serve::http::Server server;
@@ -64,6 +84,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& a
   std::unique_ptr<MetricsServer> server(new MetricsServer());
   const auto port = server->state_->server.listen(parsed->host, parsed->port, "--metrics");
   if (!port) return std::unexpected(port.error());
+  server->state_->this_machine_alone = is_loopback(parsed->host);
   server->url_ = fmt::format("http://{}:{}/metrics", parsed->host, *port);
   try {
     server->state_->thread = std::thread([state = server->state_.get()] { state->server.run(); });

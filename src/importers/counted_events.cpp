@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "support/secret_hash.h"
+
 namespace vramscope::importers {
 
 namespace {
@@ -16,7 +18,7 @@ std::uint64_t whole(double number) { return number > 0 && number < 1e18 ? static
 
 bool add_counted(Profile& profile, std::uint32_t pool, std::vector<CountedEvent> events) {
   std::ranges::stable_sort(events, {}, &CountedEvent::time_us);
-  std::unordered_set<std::uint64_t> seen;
+  std::unordered_set<std::uint64_t, support::SecretHash> seen;
   std::uint64_t freed_later = 0;
   const Details before{.region = profile.text("before the profile")};
   for (const CountedEvent& event : events)

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kOurs = "\x89VRAM";
 constexpr std::string_view kGzip = "\x1f\x8b";
-// A file of zeros packs a thousandfold; profiles pack tenfold.
-constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;
+// A file of zeros packs a thousandfold; profiles pack tenfold, small ones better.
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30, kAlwaysUnpacked = std::uint64_t{64} << 20, kMostPerByte = 100;
 
 std::string known_titles() {
   std::string out;
@@ -37,7 +37,8 @@ Result<Opened> open_profile(const std::filesystem::path& file) {
   if (Status status = opened->read(0, {reinterpret_cast<std::uint8_t*>(out.bytes.data()), out.bytes.size()}); !status)
     return std::unexpected(status.error());
   if (out.bytes.starts_with(kGzip)) {
-    auto unpacked = support::gunzip(out.bytes, std::min<std::uint64_t>(kMostUnpacked, 1024 * std::uint64_t{out.bytes.size()}));
+    auto unpacked =
+        support::gunzip(out.bytes, std::min<std::uint64_t>(kMostUnpacked, kAlwaysUnpacked + kMostPerByte * out.bytes.size()));
     if (!unpacked) return fail(fmt::format("{}: {}", file.string(), unpacked.error().message));
     out.bytes = std::move(*unpacked);
   }

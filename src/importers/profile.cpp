@@ -33,6 +33,12 @@ Text Profile::text(std::string_view value) {
   return found->second;
 }
 
+Text Profile::text_in_file(std::string_view part) {
+  const auto [found, fresh] = places_.try_emplace(key_of(part.data(), part.size()), Text{0});
+  if (fresh) found.value() = text(part);
+  return found->second;
+}
+
 std::uint32_t Profile::pool(const PoolInfo& info) {
   const PoolRow row{text(info.name), info.device, info.memory, info.framework};
   const auto same = [&](const PoolRow& other) { return other.name == row.name && other.device == row.device; };

@@ -46,6 +46,9 @@ class Profile {
   Profile();
 
   Text text(std::string_view value);
+  // Of a part of the file, found by its place: a few bytes can refer to a long name, very many times. The file must stay where it
+  // is.
+  Text text_in_file(std::string_view part);
   std::uint32_t pool(const PoolInfo& info);
   std::uint32_t frame(const FrameInfo& frame);
   Stack stack(std::span<const std::uint32_t> frames);  // innermost first
@@ -100,6 +103,7 @@ class Profile {
 
   std::vector<std::string> texts_;
   tsl::robin_map<std::string, Text> text_ids_;
+  tsl::robin_map<std::string, Text> places_;  // by address and length
   struct PoolRow {
     Text name;
     std::int64_t device;

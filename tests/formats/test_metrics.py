@@ -71,12 +71,11 @@ def test_top_serves_a_machine_without_any_recorded_process(vramscope, devices):
 
 
 @pytest.fixture
-def prometheus(root):
+def prometheus(root, missing):
     """prometheus("promtool") -> the program of Debian's package."""
     def find(name):
         path = root / ".cache/prometheus/usr/bin" / name
-        found = str(path) if path.exists() else shutil.which(name)
-        return found or pytest.skip(f"{name} is missing; `make test` unpacks it")
+        return str(path) if path.exists() else shutil.which(name) or missing(name)
     return find
 
 
@@ -127,6 +126,24 @@ def test_prometheus_scrapes_the_endpoint(vramscope, devices, prometheus, root, w
             if process is not None:
                 process.terminate()
                 process.communicate()
+
+
+def test_a_foreign_page_cannot_read_them(vramscope, devices):
+    """One that points its own name at this machine: the browser sends that name."""
+    process = subprocess.Popen([vramscope, "top", "--metrics", ":0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=devices)
+    try:
+        address = address_in(process.stderr)
+        port = address.split(":")[2].split("/")[0]
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "localhost"):
+            with urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host})) as answer:
+                assert answer.status == 200
+        for host in (f"foreign.example:{port}", f"127.0.0.1.foreign.example:{port}", "127.0.0.1@foreign.example", "foreign.example", ""):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(address, headers={"Host": host}))
+            assert refused.value.code in (400, 403), host
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
 
 
 def test_top_prints_metrics_once(vramscope, run, devices):

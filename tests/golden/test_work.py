@@ -15,6 +15,8 @@ import pytest
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
 CPU_S = 5
 REPORT_CPU_S = 40
+FIT_CPU_S = 40
+DAMAGED = Path(__file__).resolve().parent.parent / "traces/damaged"
 
 
 def answer(folder, *words, seconds=CPU_S):
@@ -27,7 +29,7 @@ def answer(folder, *words, seconds=CPU_S):
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    for case in ("manyphases", "longsettings", "busytimeline"):
+    for case in ("manyphases", "longsettings", "busytimeline", "longowner"):
         subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
         assert (folder / f"{case}.vram").stat().st_size < 100_000
     return folder
@@ -50,6 +52,25 @@ def test_very_many_long_settings(forged, verb):
     if verb == "summary":
         settings = json.loads(done.stdout)["settings"]
         assert len(settings) == 16 and all(len(value) == 64_000 for value in dict(settings).values())
+
+
+def test_a_mark_and_a_tag_at_one_position(tmp_path):
+    done = answer(tmp_path, "summary", DAMAGED / "mark-at-tag.vram")
+    assert done.returncode == 2 and "chunks could not be read" in done.stderr, (done.returncode, done.stderr)
+
+
+def test_very_many_blocks_of_an_owner_with_a_long_path(forged):
+    done = answer(forged, "ledger", "--json", "longowner.vram")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert "x" * 60_000 in done.stdout
+
+
+# --- forecasts: very many replays of very many events ------------------------------------------------------------------------------------
+
+def test_a_forecast_of_very_many_events(forged):
+    done = answer(forged, "fit", "busytimeline.vram", "--batches", "8", seconds=FIT_CPU_S)
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stderr)
+    assert done.stderr.count("\n") == 1 and "too much work" in done.stderr and "--on" in done.stderr, done.stderr
 
 
 def test_a_report_of_very_many_live_blocks(forged):

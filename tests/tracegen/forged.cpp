@@ -132,6 +132,17 @@ Buffer busy_timeline() {
   return file_of(names(), chunks);
 }
 
+// A driver's blocks, all of an owner whose path is long and packs well.
+Buffer long_owner() {
+  Dictionaries all = names();
+  all.strings.emplace_back(60'000, 'x');
+  all.pools[0].level = Level::driver;
+  all.sites[0].owner = StringId{2};
+  std::vector<Chunk> chunks;
+  for (std::uint64_t i = 0; i < 16; ++i) chunks.push_back(live_blocks(i * kRows));
+  return file_of(all, chunks);
+}
+
 // Heads of blocks without content.
 Buffer heads() {
   Buffer file;
@@ -153,6 +164,7 @@ const std::map<std::string, std::function<Buffer()>> kForged = {
     {"manyphases", phases},
     {"longsettings", long_settings},
     {"busytimeline", busy_timeline},
+    {"longowner", long_owner},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the damaged traces in tests/traces/damaged/ from v1.0.vram, each broken in one way.
+"""Makes the damaged traces in tests/traces/damaged/ from v1.0.vram, each broken in one way; mark-at-tag.vram is the
+fuzzer's: a trace with valid checksums in which a mark and a tag have one position.
 
     tests/traces/make_damaged.py
 """

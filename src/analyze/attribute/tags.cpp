@@ -70,7 +70,8 @@ std::vector<std::uint32_t> only_shared(const Store& draft, std::span<const TagMa
   tsl::robin_set<std::uint32_t> reported_before;
   std::size_t mark = 0;
   for (std::size_t from = 0, to = 0; from < matches.size(); from = to) {
-    while (mark < draft.marks.size() && draft.marks[mark].pos < matches[from].tag->pos) ++mark;
+    // In a forged trace, a mark and a tag can have one position.
+    while (mark < draft.marks.size() && draft.marks[mark].pos <= matches[from].tag->pos) ++mark;
     const std::uint64_t end = mark < draft.marks.size() ? draft.marks[mark].pos : kNever;
     tsl::robin_set<std::uint32_t> reported;
     for (to = from; to < matches.size() && matches[to].tag->pos < end; ++to) reported.insert(matches[to].block);
@@ -94,7 +95,7 @@ void for_each_match(const Store& draft, std::span<const Stamped<trace::Tag>* con
   for (std::size_t i = 0; i < tags.size();) {
     const std::uint64_t from = tags[i]->pos;
     LiveTensors live(draft, from);
-    for (; i < tags.size() && tags[i]->pos < from + kEventsOfBurst; ++i) {
+    for (; i < tags.size() && tags[i]->pos - from < kEventsOfBurst; ++i) {
       live.move_to(tags[i]->pos);
       fn(*tags[i], live.find(tags[i]->row.address));
     }

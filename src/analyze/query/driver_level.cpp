@@ -1,11 +1,12 @@
 #include "analyze/query/driver_level.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 #include <unordered_set>
 
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
+#include "support/secret_hash.h"
 #include "trace/gen/site_flags.h"
 
 namespace vramscope::analyze {
@@ -30,18 +31,18 @@ class Rounding {
 
  private:
   Bytes asked_ = 0, taken_ = 0;
-  std::unordered_set<std::uint64_t> slabs_;
+  std::unordered_set<std::uint64_t, support::SecretHash> slabs_;
 };
 
-std::string owner_of(const Store& store, const Kind& kind) {
-  std::string_view owner = store.text(store.site_of(kind).owner);
+std::string name_of_owner(const Store& store, trace::StringId id) {
+  std::string_view owner = store.text(id);
   owner = owner.substr(owner.rfind('/') == std::string_view::npos ? 0 : owner.rfind('/') + 1);
   return owner.empty() ? "unknown owner" : std::string(owner);
 }
 
 // Physical memory that is mapped into a region (cuMemCreate, cuMemMap) is recorded by its handle, not at the region's address.
 // It is what the region's framework created.
-void move_mapped_regions(const Store& store, const std::unordered_map<std::uint64_t, HeldRegion>& unmatched, DriverLevel& out) {
+void move_mapped_regions(const Store& store, const std::map<std::uint64_t, HeldRegion>& unmatched, DriverLevel& out) {
   for (const auto& [address, region] : unmatched) {
     const auto owner = out.owners.find(std::string(framework(store.dictionaries().pools[region.pool].framework).name));
     if (owner == out.owners.end()) continue;
@@ -58,7 +59,8 @@ DriverLevel driver_level(const Engine::State& state, std::int64_t device, const 
   const Store& store = state.store;
   DriverLevel out;
   Rounding rounding;
-  std::unordered_map<std::uint64_t, HeldRegion> unmatched;
+  std::map<trace::StringId, Bytes> by_owner;  // paths are long, and blocks many
+  std::map<std::uint64_t, HeldRegion> unmatched;
   for (const HeldRegion& region : regions) unmatched.emplace(region.address, region);
   for (const Place& place : state.places) {
     if (!place.driver || place.device != device || place.name.ends_with("addresses")) continue;
@@ -83,10 +85,11 @@ DriverLevel driver_level(const Engine::State& state, std::int64_t device, const 
       if (unmatched.erase(store.address[alloc]) != 0)
         out.regions += kind.granted;
       else
-        out.owners[owner_of(store, kind)] += kind.granted;
+        by_owner[store.site_of(kind).owner] += kind.granted;
     });
     for (const auto& [pool, bytes] : reserved) out.cached += bytes;
   }
+  for (const auto& [owner, bytes] : by_owner) out.owners[name_of_owner(store, owner)] += bytes;
   move_mapped_regions(store, unmatched, out);
   out.total += out.cached;
   out.rounding = rounding.bytes();

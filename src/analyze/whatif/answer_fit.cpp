@@ -241,7 +241,7 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
     row.fits = trial.fits;
     row.flushes = trial.flushes;
   }
-  if (work.exhausted()) return too_much_work();
+  if (work.exhausted()) return too_much_work(one_card ? "choose fewer blocks with --where" : "name one device with --on");
   // The sentence is about the largest that fits; without one, about the largest that was asked for.
   const LivePeak peak =
       forecaster.live_peak(one_card && out.cards.front().largest != 0 ? out.cards.front().largest : shown_batches.back());

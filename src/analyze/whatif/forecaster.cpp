@@ -17,16 +17,13 @@ constexpr unsigned kOrdersOfRange = 3;  // for the range of the pool's size
 // PyTorch could not train in 640 MiB failed in 1 of 24.
 constexpr whatif::OrderBudget kOrdersOfTrial{200'000, 3, 48};
 constexpr std::uint64_t kLargestBatch = std::uint64_t{1} << 24;
+constexpr std::size_t kEventsInCache = 500'000;  // replays of more are slower per event
 
 }  // namespace
 
 Forecaster::Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
-                       whatif::Scenario scenario, double least_error)
-    : store_(store),
-      recorded_(recorded),
-      scalings_(std::move(scalings)),
-      scenario_(std::move(scenario)),
-      least_error_(least_error) {}
+                       const whatif::Scenario& scenario, double least_error)
+    : store_(store), recorded_(recorded), scalings_(std::move(scalings)), scenario_(scenario), least_error_(least_error) {}
 
 LivePeak Forecaster::live_peak(std::uint64_t batch) const {
   const auto rounded = [&](std::uint32_t block) {
@@ -81,6 +78,8 @@ FitRow Forecaster::row(std::uint64_t batch) const {
 }
 
 Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const {
+  if (exhausted()) return {};
+  spend(recorded_.events.size());
   const LivePeak peak = live_peak(batch);
   const Bytes usable = available - static_cast<Bytes>(static_cast<double>(available) * std::min(error(peak), kMostMargin));
   if (peak.bytes > usable) return {};
@@ -88,8 +87,16 @@ Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const 
   whatif::Scenario limited = scenario_;
   limited.bfc.limit = usable;
   limited.device.capacity = usable;
-  const whatif::Trial tried = whatif::try_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial));
-  return {tried.completes, tried.typical.counters.flushes};
+  const whatif::Spread spread =
+      whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial), whatif::OnFailure::stop);
+  spend(spread.orders * events.size() * (events.size() > kEventsInCache ? 2 : 1));
+  return {spread.failed == 0, spread.typical.counters.flushes};
+}
+
+bool Forecaster::exhausted() const { return scenario_.device.work != nullptr && scenario_.device.work->exhausted(); }
+
+void Forecaster::spend(std::uint64_t work) const {
+  if (scenario_.device.work != nullptr) scenario_.device.work->spend(work);
 }
 
 std::uint64_t Forecaster::largest_batch(Bytes available) const {

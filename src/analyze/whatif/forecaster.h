@@ -20,8 +20,8 @@ struct LivePeak {
 class Forecaster {
  public:
   // `scalings` by block of the recording. `least_error`: of the live bytes, as a share.
-  Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings, whatif::Scenario scenario,
-             double least_error);
+  Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
+             const whatif::Scenario& scenario, double least_error);
 
   LivePeak live_peak(std::uint64_t batch) const;
   double error(const LivePeak& peak) const;
@@ -36,6 +36,9 @@ class Forecaster {
   std::uint64_t largest_batch(Bytes available) const;
 
  private:
+  bool exhausted() const;
+  void spend(std::uint64_t work) const;
+
   const Store& store_;
   const RecordedPool& recorded_;
   std::vector<whatif::Scaling> scalings_;

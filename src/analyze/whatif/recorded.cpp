@@ -6,6 +6,8 @@
 #include <set>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "analyze/framework.h"
 #include "analyze/host_reports.h"
 #include "analyze/index/lifetime.h"
@@ -126,8 +128,9 @@ bool has_traced_graph(const Store& store) {
   });
 }
 
-std::unexpected<Error> too_much_work() {
-  return fail("the replay takes too much work: requests walk over very many free blocks; choose fewer blocks with --where");
+std::unexpected<Error> too_much_work(std::string_view advice) {
+  return fail(fmt::format(
+      "the replay takes too much work: very many events, or requests that walk over very many free blocks; {}", advice));
 }
 
 Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, std::string_view where) {

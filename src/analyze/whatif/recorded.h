@@ -38,7 +38,7 @@ void set_bfc(const Store& store, RecordedPool& pool, bool collection);
 bool has_traced_graph(const Store& store);
 
 // What a question answers whose replays have exhausted their whatif::Work.
-std::unexpected<Error> too_much_work();
+std::unexpected<Error> too_much_work(std::string_view advice);
 
 // Requests with keys that are the same in every recording of the program.
 std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded);

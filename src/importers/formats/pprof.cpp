@@ -5,6 +5,7 @@
 #include "importers/importer.h"
 #include "importers/lines.h"
 #include "importers/wire_reader.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::importers::pprof {
 
@@ -15,6 +16,7 @@ namespace {
 // Fields of perftools.profiles.Profile.
 constexpr std::uint32_t kSampleType = 1, kSample = 2, kLocation = 4, kFunction = 5, kStringTable = 6, kTimeNanos = 9;
 // Blocks of one sample that are added one by one; beyond, they are added as one.
+constexpr std::size_t kLongestDevice = 256, kDeepest = 128;
 constexpr std::uint64_t kMostBlocks = 10'000, kMostBlocksInAll = 1'000'000;
 
 struct Function {
@@ -22,6 +24,10 @@ struct Function {
 };
 struct Line {
   std::uint64_t function = 0, line = 0;
+};
+struct Location {
+  std::vector<Line> lines;
+  std::vector<std::uint32_t> frames;  // of the lines, once they are needed
 };
 
 class Reading {
@@ -72,7 +78,7 @@ class Reading {
       const auto [function, line] = pair_in(field.text);
       lines.push_back({function, line});
     });
-    locations_[id] = std::move(lines);
+    locations_[id] = {std::move(lines), {}};
   }
 
   void function(std::string_view bytes) {
@@ -103,8 +109,8 @@ class Reading {
     if (bytes == 0 || bytes > std::uint64_t{1} << 56) return;
     if (count == 0 || count > kMostBlocks || blocks_ + count > kMostBlocksInAll || count > bytes) count = 1;
     blocks_ += count;
-    const Details details{.region = into_.text(kind), .stack = into_.stack(frames)};
-    const std::uint32_t pool = into_.pool(pool_of(device));
+    const Details details{.region = into_.text_in_file(kind), .stack = into_.stack(frames)};
+    const std::uint32_t pool = into_.pool(pool_of(device.substr(0, kLongestDevice)));
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t size = bytes / count + (i < bytes % count ? 1 : 0);
       into_.was_live(pool, address_, size, size, details);
@@ -113,15 +119,18 @@ class Reading {
   }
 
   void add_frames(std::uint64_t id, std::vector<std::uint32_t>& frames) {
-    constexpr std::size_t kDeepest = 128;
     const auto found = locations_.find(id);
-    if (found == locations_.end()) return;
-    for (const Line& line : found->second) {
-      if (frames.size() >= kDeepest) return;
-      const auto function = functions_.find(line.function);
-      const Function known = function == functions_.end() ? Function() : function->second;
-      frames.push_back(into_.frame({into_.text(string(known.name)), into_.text(string(known.file)), line.line}));
-    }
+    if (found == locations_.end() || frames.size() >= kDeepest) return;
+    auto& [lines, known] = found->second;
+    for (std::size_t i = known.size(); i < std::min(lines.size(), kDeepest); ++i) known.push_back(frame(lines[i]));
+    frames.insert(frames.end(), known.begin(),
+                  known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kDeepest - frames.size())));
+  }
+
+  std::uint32_t frame(const Line& line) {
+    const auto function = functions_.find(line.function);
+    const Function known = function == functions_.end() ? Function() : function->second;
+    return into_.frame({into_.text_in_file(string(known.name)), into_.text_in_file(string(known.file)), line.line});
   }
 
   // JAX calls devices "cuda:0", "gpu:0" or "TFRT_CPU_0"; our own files have "GPU 0".
@@ -138,8 +147,8 @@ class Reading {
 
   Profile& into_;
   std::vector<std::string_view> strings_;
-  std::unordered_map<std::uint64_t, std::vector<Line>> locations_;
-  std::unordered_map<std::uint64_t, Function> functions_;
+  std::unordered_map<std::uint64_t, Location, support::SecretHash> locations_;
+  std::unordered_map<std::uint64_t, Function, support::SecretHash> functions_;
   std::optional<std::size_t> bytes_at_, count_at_;
   std::uint64_t blocks_ = 0, address_ = std::uint64_t{1} << 40;
 };

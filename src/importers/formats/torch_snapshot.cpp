@@ -8,6 +8,7 @@
 #include "importers/importer.h"
 #include "importers/pickle.h"
 #include "importers/torch_layout.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::importers::torch_snapshot {
 
@@ -25,6 +26,7 @@ struct Entry {
 };
 
 Action action_of(std::string_view word) {
+  constexpr std::size_t kLongestWord = 32;
   static const std::unordered_map<std::string_view, Action> kWords = {{"alloc", Action::alloc},
                                                                       {"free_requested", Action::free_requested},
                                                                       {"free_completed", Action::free_completed},
@@ -33,7 +35,7 @@ Action action_of(std::string_view word) {
                                                                       {"segment_free", Action::give_back},
                                                                       {"segment_unmap", Action::give_back},
                                                                       {"oom", Action::oom}};
-  const auto found = kWords.find(word);
+  const auto found = kWords.find(word.substr(0, kLongestWord));
   return found == kWords.end() ? Action::other : found->second;
 }
 
@@ -48,14 +50,15 @@ class Rows final : public Pickle::Shapes {
     const auto file = pickle.text(pickle.member(members, "filename"));
     if (!file) return {};
     const std::string_view name = pickle.text(pickle.member(members, "name")).value_or("");
-    return kFrame |
-           profile_.frame({profile_.text(name), profile_.text(*file), pickle.number(pickle.member(members, "line")).value_or(0)});
+    return kFrame | profile_.frame({profile_.text_in_file(name), profile_.text_in_file(*file),
+                                    pickle.number(pickle.member(members, "line")).value_or(0)});
   }
 
   // Of a list of frames, innermost first, as PyTorch has them.
   Stack stack(const Pickle& pickle, PickleValue list) {
-    const auto items = pickle.items(list);
+    auto items = pickle.items(list);
     if (items.empty()) return 0;
+    items = items.first(std::min(items.size(), kDeepest));
     const auto [known, fresh] = stacks_.try_emplace(pickle.id(list), Known{0, 0});
     if (!fresh && known->second.length == items.size()) return known->second.stack;
     std::vector<std::uint32_t> frames;
@@ -73,6 +76,7 @@ class Rows final : public Pickle::Shapes {
 
  private:
   static constexpr std::size_t kMostMembers = 64;
+  static constexpr std::size_t kDeepest = 1024;
   static constexpr std::uint64_t kFrame = std::uint64_t{1} << 40;
   struct Known {
     Stack stack;
@@ -88,7 +92,7 @@ class Rows final : public Pickle::Shapes {
 
   Profile& profile_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::uint64_t, Known> stacks_;
+  std::unordered_map<std::uint64_t, Known, support::SecretHash> stacks_;
 };
 
 // Blocks of one device at the time of the snapshot.
@@ -131,8 +135,8 @@ class Device {
       bool allocated_first;
       std::uint64_t last_alloc;
     };
-    std::unordered_map<std::uint64_t, Seen> seen;
-    std::unordered_map<std::uint64_t, bool> segment_taken;
+    std::unordered_map<std::uint64_t, Seen, support::SecretHash> seen;
+    std::unordered_map<std::uint64_t, bool, support::SecretHash> segment_taken;
     std::vector<Block> before;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const Entry& entry = *entries[i];
@@ -206,7 +210,7 @@ class Device {
   std::uint32_t pool_;
   std::vector<Block> segments_, live_;
   std::unordered_map<const Entry*, std::uint64_t> known_size_;  // the snapshot has the blocks that are live at its instant
-  std::unordered_map<std::uint64_t, std::uint64_t> size_;
+  std::unordered_map<std::uint64_t, std::uint64_t, support::SecretHash> size_;
   bool has_trace_ = false, earlier_ = false;
 };
 

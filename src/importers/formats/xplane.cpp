@@ -6,6 +6,7 @@
 #include "importers/counted_events.h"
 #include "importers/importer.h"
 #include "importers/wire_reader.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::importers::xplane {
 
@@ -19,7 +20,9 @@ constexpr std::uint32_t kLineTime = 3, kLineEvent = 4;
 constexpr std::uint32_t kEventName = 1, kEventOffset = 2, kEventStat = 4;
 constexpr std::uint32_t kStatName = 1, kStatText = 5, kStatBytes = 6, kStatRef = 7;
 
-using Names = std::unordered_map<std::uint64_t, std::string_view>;
+constexpr std::size_t kLongestAllocator = 256;
+
+using Names = std::unordered_map<std::uint64_t, std::string_view, support::SecretHash>;
 
 // An entry of a map from id to {id, name, ...}.
 void add_name(std::string_view entry, Names& names) {
@@ -87,7 +90,7 @@ class Plane {
     // The op of a free is whatever ran on the thread.
     if (!is_free)
       out.details = {.op = text(stats.op), .region = text(stats.region), .shape = text(stats.shape), .dtype = stats.dtype};
-    events_[stats.allocator].push_back(out);
+    events_[stats.allocator.substr(0, kLongestAllocator)].push_back(out);
   }
 
   void stat(std::string_view bytes, Stats& stats) {
@@ -121,7 +124,7 @@ class Plane {
     return found == names.end() ? std::string_view() : found->second;
   }
   // Versions that hold names as C strings print a missing one as "(null)".
-  Text text(std::string_view value) { return profile_.text(value == "(null)" ? std::string_view() : value); }
+  Text text(std::string_view value) { return profile_.text_in_file(value == "(null)" ? std::string_view() : value); }
 
   std::map<std::string_view, std::vector<CountedEvent>>& events_;
   Profile& profile_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTolerance = 0.002;  // of the ratio of two sizes
 constexpr double kGap = 1;            // cost of an allocation without a counterpart
-constexpr std::size_t kMostCells = 4'000'000;
+constexpr std::size_t kMostCells = 4'000'000, kMostCellsInAll = 200'000'000;
 
 double match_cost(Bytes small, Bytes large, double ratio) {
   if (small == large) return 0;
@@ -51,9 +51,11 @@ Pairs by_rank(const Sizes& small, const Sizes& large) {
 }
 
 // The alignment with the lowest cost: libraries ask for other workspaces at other sizes, so that one list is longer.
-Pairs aligned(const Sizes& small, const Sizes& large, double ratio) {
+// `cells_left`: so many comparisons are left to all of them.
+Pairs aligned(const Sizes& small, const Sizes& large, double ratio, std::size_t& cells_left) {
   const std::size_t rows = small.size() + 1, columns = large.size() + 1;
-  if (rows * columns > kMostCells) return in_order(small.size(), large.size());
+  if (rows * columns > std::min(kMostCells, cells_left)) return in_order(small.size(), large.size());
+  cells_left -= rows * columns;
   std::vector<double> cost(rows * columns);
   const auto cell = [&](std::size_t i, std::size_t j) -> double& { return cost[i * columns + j]; };
   for (std::size_t i = 0; i < rows; ++i) cell(i, 0) = kGap * static_cast<double>(i);
@@ -75,8 +77,8 @@ Pairs aligned(const Sizes& small, const Sizes& large, double ratio) {
   return out;
 }
 
-Pairs paired(const Sizes& small, const Sizes& large, double ratio) {
-  if (small.size() != large.size()) return aligned(small, large, ratio);
+Pairs paired(const Sizes& small, const Sizes& large, double ratio, std::size_t& cells_left) {
+  if (small.size() != large.size()) return aligned(small, large, ratio, cells_left);
   Pairs out = in_order(small.size(), large.size());
   const double cost = cost_of(small, large, out, ratio);
   if (cost == 0) return out;
@@ -130,9 +132,10 @@ std::vector<Scaling> scalings(const Recording& small, const Recording& large) {
   const double ratio = large.batch / small.batch;
   const Groups from = grouped(small.requests), to = grouped(large.requests);
   std::vector<Scaling> out(large.requests.size());
+  std::size_t cells_left = kMostCellsInAll;
   for (const auto& [place, group] : to) {
     const Group* const other = counterpart(from, place.first, place.second);
-    const Pairs pairs = other != nullptr ? paired(other->sizes, group.sizes, ratio) : Pairs(group.at.size(), -1);
+    const Pairs pairs = other != nullptr ? paired(other->sizes, group.sizes, ratio, cells_left) : Pairs(group.at.size(), -1);
     for (std::size_t i = 0; i < group.at.size(); ++i) {
       Scaling& scaling = out[group.at[i]];
       if (pairs[i] < 0)

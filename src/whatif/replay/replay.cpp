@@ -80,18 +80,7 @@ unsigned orders_of(const Scenario& scenario, unsigned orders) {
 
 }  // namespace
 
-Trial try_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders) {
-  Trial out;
-  for (unsigned seed = 0; seed < orders_of(scenario, orders); ++seed) {
-    const Outcome outcome = replay_order(events, scenario, seed);
-    if (seed == 0) out.typical = outcome;
-    if (!outcome.completed()) return out;
-  }
-  out.completes = true;
-  return out;
-}
-
-Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders) {
+Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders, OnFailure on_failure) {
   Spread out;
   std::vector<Bytes> peaks;
   for (unsigned seed = 0; seed < orders_of(scenario, orders); ++seed) {
@@ -99,7 +88,9 @@ Spread replay_orders(std::span<const Event> events, const Scenario& scenario, un
     if (seed == 0) out.typical = outcome;
     if (!outcome.completed()) ++out.failed;
     peaks.push_back(outcome.counters.reserved_peak);
+    if (out.failed != 0 && on_failure == OnFailure::stop) break;
   }
+  out.orders = peaks.size();
   std::ranges::sort(peaks);
   out.reserved = {peaks.front(), peaks[peaks.size() / 2], peaks.back()};
   if (scenario.kind == Scenario::Kind::stream_pool) {

@@ -49,16 +49,12 @@ struct Range {
 struct Spread {
   Range reserved;
   Outcome typical;           // with ascending addresses
+  std::uint64_t orders = 0;  // how many were tried
   std::uint64_t failed = 0;  // orders in which a request failed
 };
-Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders = 12);
-
-// Whether no request fails in any of these orders. Ends with the first one in which a request does.
-struct Trial {
-  bool completes = false;
-  Outcome typical;  // with ascending addresses
-};
-Trial try_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders);
+// `on_failure`: whether to try the other orders if a request fails in one.
+Spread replay_orders(std::span<const Event> events, const Scenario& scenario, unsigned orders = 12,
+                     OnFailure on_failure = OnFailure::go_on);
 
 // How many orders to try: replays of long recordings take a second each, so that all of them together handle at most so many
 // events.
