@@ -545,14 +545,23 @@ export interface DiffSide {
   peak_t: number;
   peak_text: string;
   phases: Band[];
+  budget: string;
+}
+
+export interface Difference {
+  name: string;
+  a: string;
+  b: string;
 }
 
 export interface Diff {
   sentence: string;
   note: string;
+  differs: Difference[];
   a: DiffSide;
   b: DiffSide;
   figures: DiffFigure[];
+  phases: DiffFigure[];
   categories: DiffFigure[];
   rows: DiffRow[];
   left: number;
