@@ -60,7 +60,7 @@ test("is readable by everybody", async ({ page }) => {
 });
 
 test("says what it does not hold, and where it is", async ({ page }) => {
-  await page.goto(`${REPORT}#peak?at=moment:17`);
+  await page.goto(`${REPORT}#map?at=moment:17`);
   await settled(page);
   await expect(page.locator("[data-note]")).toContainText("not in this report");
   await expect(page.locator("[data-note]")).toContainText("vramscope serve");

@@ -119,18 +119,27 @@ std::vector<std::string> same_place(std::span<const Engine* const> runs) {
   return out;
 }
 
-// The largest parts of a change, and what is left as one more part: together they are the change.
+std::string in_unit(std::int64_t change, const support::SizeUnit& unit) {
+  if (unit.bytes == 1) return signed_size(change);
+  const auto bytes = static_cast<Bytes>(std::abs(change));
+  return fmt::format("{}{} {}", change < 0 ? "−" : "+", support::format_in(bytes, unit.bytes), unit.name);
+}
+
+// The largest parts of a change, and what is left as one more part: together they are the change. All in one unit, so that
+// people can add them up.
 std::string reasons(std::vector<CompareRow> parts, std::int64_t change, std::size_t most) {
   constexpr std::int64_t kReason = 20, kTiny = 100;  // parts of the change that are no reason, and that nobody misses
   std::ranges::stable_sort(parts, std::ranges::greater{}, [](const CompareRow& part) { return std::abs(part.change); });
+  if (parts.empty()) return {};
+  const support::SizeUnit unit = support::unit_for(static_cast<Bytes>(std::abs(parts.front().change)));
   std::string out;
   std::int64_t left = change;
   for (const CompareRow& part : parts) {
     if (most-- == 0 || part.change == 0 || std::abs(part.change) * kReason < std::abs(change)) break;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.key, signed_size(part.change));
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.key, in_unit(part.change, unit));
     left -= part.change;
   }
-  if (!out.empty() && std::abs(left) * kTiny >= std::abs(change) && left != 0) out += fmt::format(", all other {}", signed_size(left));
+  if (!out.empty() && left != 0 && std::abs(left) * kTiny >= std::abs(change)) out += ", all other " + in_unit(left, unit);
   return out;
 }
 

@@ -50,7 +50,8 @@ export function peakOf(run: RunBlocks, when: When, open: string, filter: string,
 /** As src/serve/tree.cpp: parents before children, the largest first, at most a tenth in "more". */
 function treeOf(run: RunBlocks, live: number[], levels: string[], categories: string[]): TreeNode[] {
   const out: TreeNode[] = [];
-  const mainCategory = (blocks: number[]) => { const best = [...groups(run, blocks, ["category"]).values()].sort(byBytes(run))[0]; return best ? run.text(best[0]!, "category") : "unknown"; };
+  // Where the order has no categories, nothing in the picture stands for one.
+  const mainCategory = (blocks: number[]) => { if (!levels.includes("category")) return "unknown"; const best = [...groups(run, blocks, ["category"]).values()].sort(byBytes(run))[0]; return best ? run.text(best[0]!, "category") : "unknown"; };
   const open = (blocks: number[], parent: number, depth: number) => {
     const field = levels[depth];
     if (!field) return;
