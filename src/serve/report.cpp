@@ -186,7 +186,8 @@ bool add_instant(Payload& payload, const Opened& opened, const std::string& trac
   return true;
 }
 
-// What the page answers other filters, other orders and other instants from: all blocks, or those of the instants that have a name.
+// What the page answers other filters, other orders and other instants from: all blocks, or those of the instants that have a
+// name.
 void add_all_blocks(Payload& payload, const Opened& opened, const std::string& trace) {
   if (payload.add("blocks", {{"trace", trace}})) return;
   for (const std::string& at : named_instants(opened)) payload.add("blocks", {{"trace", trace}, {"at", at}});

@@ -1,4 +1,5 @@
-// Every block of a place with all that a filter may ask about it, so that a report can answer what nobody asked when it was written.
+// Every block of a place with all that a filter may ask about it, so that a report can answer what nobody asked when it was
+// written.
 #pragma once
 
 #include <cstdint>

@@ -51,12 +51,14 @@ std::string budget_for(const Engine& engine, std::string_view name) {
   if (place.allocs == 0) return {};
   std::string out = "# What ";
   for (const char c : name) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  out += fmt::format(" needed, and {:.0f} % to spare. To check another run: vramscope check RUN --budget vram.toml\n", kSpare * 100);
+  out +=
+      fmt::format(" needed, and {:.0f} % to spare. To check another run: vramscope check RUN --budget vram.toml\n", kSpare * 100);
   if (place.steady) out += fmt::format("steady_peak = {}\n", limit_for(place.steady_peak));
   out += fmt::format("peak = {}\n", limit_for(place.peak));
   if (place.regions_peak > 0) out += fmt::format("pool = {}\n", limit_for(place.regions_peak));
   if (const auto leaks = engine.leaks(); leaks && leaks->verdict == "not growing")
-    out += fmt::format("growth_per_step = {}\n", limit_for(std::max<Bytes>(kKi, static_cast<Bytes>(std::max(0.0, leaks->bytes_per_step)))));
+    out += fmt::format("growth_per_step = {}\n",
+                       limit_for(std::max<Bytes>(kKi, static_cast<Bytes>(std::max(0.0, leaks->bytes_per_step)))));
   if (engine.ooms().events.empty()) out += "ooms = 0\n";
   if (!place.steady) return out;
   return out + table_of(engine, By::category, "category", ~std::size_t{0}) + table_of(engine, By::layer, "layer", kMostLayers);

@@ -17,8 +17,6 @@ namespace {
 
 using support::format_size;
 
-constexpr std::size_t kMostReasons = 3;
-
 // Live bytes of each run at its instant, matched by name.
 std::vector<CompareRow> rows_by(std::span<const Engine* const> runs, By by, const std::vector<std::string>& at,
                                 std::string_view where, Status& status) {
@@ -119,6 +117,7 @@ std::vector<std::string> same_place(std::span<const Engine* const> runs) {
   return out;
 }
 
+support::SizeUnit unit_of(std::int64_t change) { return support::unit_for(static_cast<Bytes>(std::abs(change))); }
 std::string in_unit(std::int64_t change, const support::SizeUnit& unit) {
   if (unit.bytes == 1) return signed_size(change);
   const auto bytes = static_cast<Bytes>(std::abs(change));
@@ -127,15 +126,15 @@ std::string in_unit(std::int64_t change, const support::SizeUnit& unit) {
 
 // The largest parts of a change, and what is left as one more part: together they are the change. All in one unit, so that
 // people can add them up.
-std::string reasons(std::vector<CompareRow> parts, std::int64_t change, std::size_t most) {
+std::string reasons(std::vector<CompareRow> parts, std::int64_t change, const support::SizeUnit& unit) {
+  constexpr std::size_t kMost = 3;
   constexpr std::int64_t kReason = 20, kTiny = 100;  // parts of the change that are no reason, and that nobody misses
   std::ranges::stable_sort(parts, std::ranges::greater{}, [](const CompareRow& part) { return std::abs(part.change); });
-  if (parts.empty()) return {};
-  const support::SizeUnit unit = support::unit_for(static_cast<Bytes>(std::abs(parts.front().change)));
+  if (parts.size() > kMost) parts.resize(kMost);
   std::string out;
   std::int64_t left = change;
   for (const CompareRow& part : parts) {
-    if (most-- == 0 || part.change == 0 || std::abs(part.change) * kReason < std::abs(change)) break;
+    if (part.change == 0 || std::abs(part.change) * kReason < std::abs(change)) break;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.key, in_unit(part.change, unit));
     left -= part.change;
   }
@@ -156,7 +155,7 @@ std::string peak_sentence(const Compare& c) {
   const std::int64_t change = change_of(c.at_peak);
   if (change == 0) return fmt::format("{} and {} have the same peak.", a.name, b.name);
   return fmt::format("The peak of {} is {} {} than that of {}: {}.", b.name, size_of(change), change < 0 ? "lower" : "higher",
-                     a.name, reasons(c.at_peak, change, kMostReasons));
+                     a.name, reasons(c.at_peak, change, unit_of(change)));
 }
 
 // Of blocks that match a filter.
@@ -182,10 +181,11 @@ std::string sentence_of(const Compare& c) {
   const auto change = static_cast<std::int64_t>(need(b)) - static_cast<std::int64_t>(need(a));
   if (change == 0) return fmt::format("{} and {} need the same: {}.", a.name, b.name, format_size(need(a)));
   std::string out = fmt::format("{} needs {} {} than {}", b.name, size_of(change), more_or_less(change), a.name);
-  if (const std::string why = reasons(c.categories, change, kMostReasons); !why.empty()) out += ": " + why;
+  if (const std::string why = reasons(c.categories, change, unit_of(change)); !why.empty()) out += ": " + why;
   const auto layer = std::ranges::find_if(c.layers, [](const CompareRow& row) { return !row.key.empty(); });
   if (layer == c.layers.end() || layer->change == 0) return out + ".";
-  return fmt::format("{}. By layer, most changed in {}: {}.", out, layer_in_words(layer->key), signed_size(layer->change));
+  return fmt::format("{}. By layer, most changed in {}: {}.", out, layer_in_words(layer->key),
+                     in_unit(layer->change, unit_of(change)));
 }
 
 }  // namespace
@@ -196,7 +196,8 @@ std::string why_changed(const CompareRow& row, std::vector<CompareRow> parts) {
   if (row.change == 0) return {};
   if (row.bytes.back().value_or(0) == 0) return "not live in B at that point";
   if (row.bytes.front().value_or(0) == 0) return "not live in A at that point";
-  return reasons(std::move(parts), row.change, kMostReasons);
+  const Bytes largest = std::max(row.bytes.front().value_or(0), row.bytes.back().value_or(0));
+  return reasons(std::move(parts), row.change, support::unit_for(largest));
 }
 
 Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std::string> names, std::string_view where) {
