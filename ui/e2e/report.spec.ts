@@ -1,5 +1,5 @@
 // The report: one file, opened from a file, with the network cut.
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { test as base, expect } from "@playwright/test";
@@ -159,4 +159,12 @@ test("every instant that can be clicked is there", async ({ page }) => {
     await settled(page);
     expect(Number(await page.locator("aside [data-total]").getAttribute("data-total")), at).toBe(truth.total);
   }
+});
+
+test("works in the frame of a notebook's output, which has no origin", async ({ page }) => {
+  await page.setContent(`<iframe title="report" style="width:1000px;height:700px" src="data:text/html;base64,${readFileSync(path.join(data, "train.html")).toString("base64")}"></iframe>`);
+  const frame = page.frameLocator("iframe");
+  await frame.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /^Peak/ }).click();
+  await frame.getByRole("button", { name: "Flame" }).click();
+  await expect(frame.locator("[data-total]")).toHaveAttribute("data-total", String((json("peak", trace("train")) as { total: number }).total));
 });
