@@ -101,7 +101,7 @@ std::string Library::name(std::size_t id) const {
   const Entry& entry = entries_[id];
   const std::string file = entry.path.filename().string();
   if (entry.path == entry.source) return file;
-  const std::string run = analyze::run_name(entry.source);
+  std::string run = analyze::run_name(entry.source);
   const auto beside = std::ranges::count(entries_, entry.source, &Entry::source);
   if (beside == 1) return run;
   const auto rank = entry.opened ? entry.opened->overview().rank : std::nullopt;

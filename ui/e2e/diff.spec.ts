@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, settled, test as base } from "./page";
-import { data, generate, json, serve, trace, vramscope, type Served } from "./program";
+import { data, generate, json, noTensorFlow, serve, trace, vramscope, type Served } from "./program";
 
 const test = base.extend<object, { runs: Served & { folders: string[] } }>({
   runs: [async ({}, use, { workerIndex }) => {
@@ -40,6 +40,7 @@ test("runs have the names of their folders, and reasons add up", async ({ page, 
 });
 
 test("what differs stands first", async ({ page, real }) => {
+  test.skip(noTensorFlow !== "", noTensorFlow);
   await page.goto(`${real.address}#diff?with=1`);
   await page.reload();
   await settled(page);
