@@ -99,7 +99,7 @@ std::string Library::name(std::size_t id) const {
   const std::lock_guard lock(mutex_);
   if (id >= entries_.size()) return {};
   const Entry& entry = entries_[id];
-  const std::string file = entry.path.filename().string();
+  std::string file = entry.path.filename().string();
   if (entry.path == entry.source) return file;
   std::string run = analyze::run_name(entry.source);
   const auto beside = std::ranges::count(entries_, entry.source, &Entry::source);
