@@ -48,6 +48,7 @@ UI_ALLOWED = {
     "gen": set(),
     "format": set(),
     "rpc": {"gen"},
+    "report": {"gen", "format", "rpc"},
     "draw": {"gen", "format"},
     "state": {"gen", "format", "rpc"},
     "parts": {"gen", "format", "rpc", "draw", "state"},

@@ -8,9 +8,11 @@ records the cell, draws the memory while it runs, and shows the summary when it 
 from __future__ import annotations
 
 import argparse
+import base64
 import html
 import shlex
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -21,6 +23,7 @@ from .trace import Trace
 
 _EVERY_S = 0.5
 _MOST_POINTS = 400
+_REPORT_BUDGET = "1MB"  # it becomes part of the notebook
 
 
 def _default_device() -> Optional[str]:
@@ -87,9 +90,27 @@ class live:
         return _chart.lines(f"Memory of {self._device or 'the device'}", series, "seconds")
 
 
+def _report(trace: Trace) -> Optional[bytes]:
+    """The page of the report, or None if there can be none: then the text says why."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        try:
+            trace.text("report", "-o", str(page), "--report-budget", _REPORT_BUDGET)
+            return page.read_bytes()
+        except (OSError, ValueError):
+            return None
+
+
 def answer_html(trace: Trace) -> str:
-    """Shows the summary as rich output."""
-    return f"<pre style='line-height:1.3;white-space:pre-wrap'>{html.escape(trace.text('summary'))}</pre>"
+    """Shows the report as rich output, and the summary as text for viewers that show no frames."""
+    summary = html.escape(trace.text("summary"))
+    page = _report(trace)
+    # Not srcdoc: such a page has no address of its own, and the report keeps its state in the address.
+    frame = "" if page is None else (
+        f"<iframe title='vramscope report' style='width:100%;height:720px;border:1px solid #8888;border-radius:8px' "
+        f"src='data:text/html;base64,{base64.b64encode(page).decode()}'></iframe>")
+    text = f"<pre style='line-height:1.3;white-space:pre;overflow-x:auto'>{summary}</pre>"
+    return f"{frame}<details{' open' if page is None else ''}><summary>Summary as text</summary>{text}</details>"
 
 
 class _Parser(argparse.ArgumentParser):

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "analyze/verdict/budget_text.h"
 #include "analyze/verdict/compare_view.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
@@ -30,6 +31,7 @@ DiffSide side_of(const Opened& trace, const std::string& name, std::string_view 
   DiffSide out;
   out.name = name;
   out.text = fmt::format("{}, {}", name, analyze::in_words(step));
+  out.budget = analyze::budget_for(engine, name);
   const auto stacked = engine.stacked({.t0_us = t0, .t1_us = t1, .width = kTileColumns, .where = filter});
   if (!stacked) return out;
   out.stack.t0 = static_cast<double>(t0);
@@ -89,6 +91,23 @@ void add_figures(const analyze::CompareSide& a, const analyze::CompareSide& b, D
   out.figures.push_back(figure("Allocations per step", "count", a.allocs_per_step, b.allocs_per_step));
 }
 
+// The highest that each pass reached in the step that is compared.
+void add_phases(const std::array<const analyze::Engine*, 2>& runs, const DiffParams& params, Diff& out) {
+  std::array<std::array<std::optional<double>, 3>, 2> peaks;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const auto steps = runs[r]->steps(-1, params.filter);
+    if (!steps) return;
+    const analyze::Step* step = analyze::compared_step(*runs[r], *steps, params.at);
+    if (step == nullptr) continue;
+    const std::array<analyze::Bytes, 3> reached = {step->forward_peak, step->backward_peak, step->optimizer_peak};
+    for (std::size_t p = 0; p < reached.size(); ++p)
+      if (reached[p] > 0) peaks[r][p] = static_cast<double>(reached[p]);
+  }
+  constexpr std::array kNames = {"Forward", "Backward", "Optimizer"};
+  for (std::size_t p = 0; p < kNames.size(); ++p)
+    if (peaks[0][p] || peaks[1][p]) out.phases.push_back(figure(kNames[p], "bytes", peaks[0][p], peaks[1][p]));
+}
+
 std::string why_of(const DiffRow& row) {
   const auto compared = [](const std::string& key, double a, double b) {
     return analyze::compare_row(key, static_cast<analyze::Bytes>(a), static_cast<analyze::Bytes>(b));
@@ -143,7 +162,9 @@ Result<Diff> EngineService::diff(const DiffParams& params) {
   out.note = shown.note;
   out.a = side_of(**first, names[0], params.at, params.filter);
   out.b = side_of(**second, names[1], params.at, params.filter);
+  for (const auto& [name, values] : compared->settings) out.differs.push_back({name, values[0], values[1]});
   add_figures(compared->sides[0], compared->sides[1], out);
+  add_phases(runs, params, out);
   for (const analyze::CompareRow& row : shown.categories) {
     out.categories.push_back(figure(row.key, "bytes", value_of(row.bytes, 0), value_of(row.bytes, 1)));
     out.categories.back().category = row.key;

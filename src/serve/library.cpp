@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analyze/run_name.h"
+
 namespace vramscope::serve {
 
 namespace {
@@ -61,6 +63,7 @@ void Library::add_new_files() {
       if (known) continue;
       Entry entry;
       entry.path = path;
+      entry.source = source;
       load(entry, follow_);
       const std::lock_guard lock(mutex_);
       entries_.push_back(std::move(entry));
@@ -94,7 +97,15 @@ std::size_t Library::size() const {
 
 std::string Library::name(std::size_t id) const {
   const std::lock_guard lock(mutex_);
-  return id < entries_.size() ? entries_[id].path.filename().string() : "";
+  if (id >= entries_.size()) return {};
+  const Entry& entry = entries_[id];
+  std::string file = entry.path.filename().string();
+  if (entry.path == entry.source) return file;
+  std::string run = analyze::run_name(entry.source);
+  const auto beside = std::ranges::count(entries_, entry.source, &Entry::source);
+  if (beside == 1) return run;
+  const auto rank = entry.opened ? entry.opened->overview().rank : std::nullopt;
+  return rank ? fmt::format("{} rank {}", run, *rank) : fmt::format("{}/{}", run, file);
 }
 
 Result<std::shared_ptr<const Opened>> Library::trace(std::size_t id) const {

@@ -21,6 +21,8 @@ class Library {
   static Result<std::unique_ptr<Library>> open(const std::vector<std::string>& paths, bool follow);
 
   std::size_t size() const;
+  // As the run's folder is named, with the rank or the file where it has several traces; a trace that was named itself, as its
+  // file.
   std::string name(std::size_t id) const;
   // Shared: an answer that is being computed keeps its trace while a newer one replaces it.
   Result<std::shared_ptr<const Opened>> trace(std::size_t id) const;
@@ -39,6 +41,7 @@ class Library {
  private:
   struct Entry {
     std::filesystem::path path;
+    std::string source;  // what was named: this file or its folder
     std::shared_ptr<const Opened> opened;
     std::string error;
     std::uintmax_t bytes = 0;

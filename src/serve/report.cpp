@@ -186,6 +186,13 @@ bool add_instant(Payload& payload, const Opened& opened, const std::string& trac
   return true;
 }
 
+// What the page answers other filters, other orders and other instants from: all blocks, or those of the instants that have a
+// name.
+void add_all_blocks(Payload& payload, const Opened& opened, const std::string& trace) {
+  if (payload.add("blocks", {{"trace", trace}})) return;
+  for (const std::string& at : named_instants(opened)) payload.add("blocks", {{"trace", trace}, {"at", at}});
+}
+
 void add_steps(Payload& payload, const Opened& opened, const std::string& trace) {
   const analyze::Steps& steps = opened.steps();
   const std::size_t every = steps.steps.size() / 200 + 1;
@@ -310,6 +317,7 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
     const std::uint64_t top = whole_level(duration);
     for (std::uint64_t depth = 0; depth <= 3 && top >= kLowestLevel + depth; ++depth)
       add_level(payload, trace, top - depth, duration, "category");
+    add_all_blocks(payload, **engine, trace);
     add_steps(payload, **engine, trace);
     add_categories(payload, **engine, trace);
     add_links(payload, **engine, trace);

@@ -1,10 +1,10 @@
 // The report: one file, opened from a file, with the network cut.
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { test as base, expect } from "@playwright/test";
 import { settled, watch } from "./page";
-import { data, json, trace } from "./program";
+import { data, json, serve, trace } from "./program";
 
 const REPORT = `file://${path.join(data, "train.html")}`;
 const test = base.extend({
@@ -60,7 +60,7 @@ test("is readable by everybody", async ({ page }) => {
 });
 
 test("says what it does not hold, and where it is", async ({ page }) => {
-  await page.goto(`${REPORT}#peak?at=moment:17`);
+  await page.goto(`${REPORT}#map?at=moment:17`);
   await settled(page);
   await expect(page.locator("[data-note]")).toContainText("not in this report");
   await expect(page.locator("[data-note]")).toContainText("vramscope serve");
@@ -91,4 +91,80 @@ test("every finding's proof is in it", async ({ page }) => {
     await settled(page);
     await expect(page.locator("main"), link).not.toContainText("not in this report");
   }
+});
+
+// --- what nobody asked when the report was written: the truth is the program's on the same trace ---
+
+const FILTERS = ["category:activations", "dense_2", "layer:dense_1 or op:/MatMul/", "size>=1MiB not category:parameters", "line:train.py", '(known:reported or known:named) phase:forward', "step:1", "category:optimizer_state and dtype:float32", "requested<100KiB"];
+
+test("any filter works in Peak and in the timeline, as on the command line", async ({ page }) => {
+  await page.goto(`${REPORT}#peak?at=steady`);
+  await settled(page);
+  const box = page.getByRole("combobox", { name: "Filter" });
+  for (const filter of FILTERS) {
+    const truth = json("peak", trace("train"), "--at", "steady", "--where", filter) as { total: number; count: number };
+    await box.fill(filter);
+    await expect.poll(() => decodeURIComponent(page.url())).toContain(filter);
+    await settled(page);
+    if (truth.count > 0) expect(Number(await page.locator("[data-total]").getAttribute("data-total")), filter).toBe(truth.total);
+    else await expect(page.locator("main"), filter).toContainText("No block matches the filter");
+  }
+  await box.fill("category:activations and (");
+  await expect(page.locator("#filter-problem")).toContainText("expected a term");
+  await box.fill("age>2steps");
+  await expect(page.locator("#filter-problem")).toContainText("open the trace with vramscope serve");
+});
+
+/** The same picture from a report and from a server; the address of a picture begins with its view. */
+async function drawn(page: import("@playwright/test").Page, address: string, chart: string): Promise<string> {
+  await page.goto(address);
+  await page.reload();
+  await settled(page);
+  await expect(page.locator("main")).not.toContainText("not in this report");
+  return page.locator(chart).first().evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+}
+
+test("every order of Open by, every filter and every zoom is drawn as a server draws it", async ({ page, context }) => {
+  const server = await serve(trace("train"));
+  const pictures = [
+    ...["layer", "op,line", "dtype,category,shape", "line,step,known,pool", "phase,layer,op", "category,op"].map((open) => [`peak?at=peak&open=${open}`, ".chart canvas"]),
+    ["peak?at=steady&open=layer,category&f=category%3Aactivations&mode=tree", ".chart canvas"],
+    ["timeline?at=steady&f=category%3Aactivations", ".lanes canvas"],
+    ["timeline?at=steady&by=layer&f=size%3E64KiB", ".lanes canvas"],
+    ["timeline?at=steady&r=0.004000..0.004600", ".lanes canvas"],
+  ];
+  const ofReport: string[] = [];
+  for (const [view, chart] of pictures) ofReport.push(await drawn(page, `${REPORT}#${view}`, chart!));
+  expect(new Set(ofReport).size).toBe(pictures.length);
+  await context.setOffline(false);
+  await page.goto(server.address);
+  await settled(page);
+  for (const [i, [view, chart]] of pictures.entries()) expect((await drawn(page, `${server.origin}/#${view}`, chart!)) === ofReport[i], view).toBe(true);
+  server.stop();
+});
+
+test("every instant that can be clicked is there", async ({ page }) => {
+  await page.goto(`${REPORT}#timeline?r=0.004000..0.004600`);
+  await settled(page);
+  const box = (await page.locator(".lanes canvas").boundingBox())!;
+  for (const share of [0.15, 0.33, 0.5, 0.71, 0.93]) {
+    const before = page.url();
+    await page.mouse.click(box.x + box.width * share, box.y + box.height / 2);
+    await expect.poll(() => page.url()).not.toBe(before);
+    await settled(page);
+    const at = decodeURIComponent(page.url().match(/at=([^&]+)/)![1]!);
+    const truth = json("peak", trace("train"), "--at", at) as { total: number };
+    expect(Number(await page.locator("aside [data-total]").getAttribute("data-total")), at).toBe(truth.total);
+    await page.reload();
+    await settled(page);
+    expect(Number(await page.locator("aside [data-total]").getAttribute("data-total")), at).toBe(truth.total);
+  }
+});
+
+test("works in the frame of a notebook's output, which has no origin", async ({ page }) => {
+  await page.setContent(`<iframe title="report" style="width:1000px;height:700px" src="data:text/html;base64,${readFileSync(path.join(data, "train.html")).toString("base64")}"></iframe>`);
+  const frame = page.frameLocator("iframe");
+  await frame.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /^Peak/ }).click();
+  await frame.getByRole("button", { name: "Flame" }).click();
+  await expect(frame.locator("[data-total]")).toHaveAttribute("data-total", String((json("peak", trace("train")) as { total: number }).total));
 });

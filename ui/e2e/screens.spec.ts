@@ -1,7 +1,7 @@
 // Large models, many processes, small screens, the timeline's bands and gestures, and what everybody needs to read it.
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, settled, test as base } from "./page";
-import { generate, serve, trace, type Served } from "./program";
+import { generate, json, serve, trace, type Served } from "./program";
 
 const RANKS = [0, 1, 2, 3, 4, 5];
 const test = base.extend<object, { large: Served; ranks: Served }>({
@@ -38,6 +38,36 @@ test("200 layers are groups that a person can tell apart, and the rest is at mos
   await go(page, large, "layers");
   await expect(page.getByRole("region", { name: "Layers" }).locator("tbody tr")).toHaveCount(60);
 });
+
+test("layers can be groups by prefix, in the order of the model, and a group leads to its blocks", async ({ page, large }, { workerIndex }) => {
+  const truth = json("layers", trace(`transformer-${workerIndex}`)) as { rows: { name: string; total: number }[] };
+  const total = truth.rows.filter((row) => row.name.startsWith("encoder/layer_7/")).reduce((sum, row) => sum + row.total, 0);
+  await go(page, large, "layers");
+  await page.getByRole("group", { name: "Rows" }).getByRole("button", { name: "Groups" }).click();
+  await expect.poll(() => page.url()).toContain("mode=groups");
+  const table = page.getByRole("region", { name: "Layers" });
+  const names = await table.locator("tbody tr td:first-child").allTextContents();
+  const order = names.filter((name) => name.startsWith("encoder/layer_")).map((name) => Number(name.trim().slice("encoder/layer_".length)));
+  expect(order.length).toBeGreaterThan(20);
+  expect(order).toEqual([...order].sort((a, b) => a - b));
+  await table.getByRole("link", { name: "encoder/layer_7", exact: true }).click();
+  await settled(page);
+  expect(Number(await page.locator("[data-total]").getAttribute("data-total"))).toBe(total);
+});
+
+for (const width of [1024, 390]) {
+  test(`at ${width} pixels no control of a view is cut off`, async ({ page, open }) => {
+    await page.setViewportSize({ width, height: 900 });
+    for (const view of ["timeline", "peak", "map", "diff?with=1"]) {
+      await open(view);
+      const hidden = await page.locator("main .toolbar").evaluate((bar) => {
+        const bottom = bar.getBoundingClientRect().bottom;
+        return [...bar.querySelectorAll("button, select")].filter((each) => each.getBoundingClientRect().bottom > bottom + 1).map((each) => each.textContent);
+      });
+      expect(hidden, view).toEqual([]);
+    }
+  });
+}
 
 test("tree map and flame graph zoom with a click, and Escape goes back", async ({ page, large }) => {
   for (const mode of ["tree", "flame"]) {

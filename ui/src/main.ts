@@ -4,6 +4,7 @@ import "./app.css";
 import { Client, type Transport } from "./rpc/client";
 import { EmbeddedTransport } from "./rpc/embedded";
 import { HttpTransport } from "./rpc/http";
+import { ReportTransport } from "./report/transport";
 import { takeToken } from "./rpc/token";
 import { app, watchFonts, watchTheme } from "./state/app.svelte";
 import { follow } from "./state/live";
@@ -11,7 +12,7 @@ import { PROTOCOL } from "./gen/rpc";
 
 async function transport(): Promise<Transport> {
   const payload = document.getElementById("payload")?.textContent?.trim() ?? "";
-  if (payload) return EmbeddedTransport.open(payload);
+  if (payload) return new ReportTransport(await EmbeddedTransport.open(payload));
   return new HttpTransport();
 }
 

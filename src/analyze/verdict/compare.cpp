@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include "analyze/query/block_text.h"
 #include "analyze/query/state.h"
 #include "analyze/steps/pace.h"
+#include "analyze/verdict/differences.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -83,11 +83,6 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
   return out;
 }
 
-bool is_run_specific(const std::string& key) {
-  return key.starts_with("process.") || key.find("time") != std::string::npos || key.find("host") != std::string::npos ||
-         key.find("path") != std::string::npos;
-}
-
 bool has_steady_peak(const Engine* engine) {
   return engine->main_place() >= 0 && engine->places()[static_cast<std::size_t>(engine->main_place())].steady;
 }
@@ -122,19 +117,28 @@ std::vector<std::string> same_place(std::span<const Engine* const> runs) {
   return out;
 }
 
-std::vector<std::pair<std::string, std::vector<std::string>>> differing_settings(std::span<const Engine* const> runs) {
-  std::map<std::string, std::vector<std::string>> settings;
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    for (const auto& [key, value] : runs[r]->overview().settings) {
-      auto& row = settings[key];
-      row.resize(runs.size());
-      row[r] = value;
-    }
-  std::vector<std::pair<std::string, std::vector<std::string>>> out;
-  for (auto& [key, values] : settings) {
-    values.resize(runs.size());
-    if (!is_run_specific(key) && std::set<std::string>(values.begin(), values.end()).size() > 1) out.emplace_back(key, values);
+support::SizeUnit unit_of(std::int64_t change) { return support::unit_for(static_cast<Bytes>(std::abs(change))); }
+std::string in_unit(std::int64_t change, const support::SizeUnit& unit) {
+  if (unit.bytes == 1) return signed_size(change);
+  const auto bytes = static_cast<Bytes>(std::abs(change));
+  return fmt::format("{}{} {}", change < 0 ? "−" : "+", support::format_in(bytes, unit.bytes), unit.name);
+}
+
+// The largest parts of a change, and what is left as one more part: together they are the change. All in one unit, so that
+// people can add them up.
+std::string reasons(std::vector<CompareRow> parts, std::int64_t change, const support::SizeUnit& unit) {
+  constexpr std::size_t kMost = 3;
+  constexpr std::int64_t kReason = 20, kTiny = 100;  // parts of the change that are no reason, and that nobody misses
+  std::ranges::stable_sort(parts, std::ranges::greater{}, [](const CompareRow& part) { return std::abs(part.change); });
+  if (parts.size() > kMost) parts.resize(kMost);
+  std::string out;
+  std::int64_t left = change;
+  for (const CompareRow& part : parts) {
+    if (part.change == 0 || std::abs(part.change) * kReason < std::abs(change)) break;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.key, in_unit(part.change, unit));
+    left -= part.change;
   }
+  if (!out.empty() && left != 0 && std::abs(left) * kTiny >= std::abs(change)) out += ", all other " + in_unit(left, unit);
   return out;
 }
 
@@ -150,8 +154,8 @@ std::string peak_sentence(const Compare& c) {
   const CompareSide &a = c.sides.front(), &b = c.sides.back();
   const std::int64_t change = change_of(c.at_peak);
   if (change == 0) return fmt::format("{} and {} have the same peak.", a.name, b.name);
-  return fmt::format("The peak of {} is {} {} than that of {}: {} {}.", b.name, size_of(change), change < 0 ? "lower" : "higher",
-                     a.name, c.at_peak[0].key, signed_size(c.at_peak[0].change));
+  return fmt::format("The peak of {} is {} {} than that of {}: {}.", b.name, size_of(change), change < 0 ? "lower" : "higher",
+                     a.name, reasons(c.at_peak, change, unit_of(change)));
 }
 
 // Of blocks that match a filter.
@@ -176,15 +180,12 @@ std::string sentence_of(const Compare& c) {
   const auto need = [&](const CompareSide& side) { return c.steady ? side.steady_peak.value_or(side.peak) : side.peak; };
   const auto change = static_cast<std::int64_t>(need(b)) - static_cast<std::int64_t>(need(a));
   if (change == 0) return fmt::format("{} and {} need the same: {}.", a.name, b.name, format_size(need(a)));
-  const auto same_sign = [&](const CompareRow& row) { return (row.change > 0) == (change > 0) && row.change != 0; };
-  std::string through;
-  if (!c.categories.empty() && same_sign(c.categories[0])) {
-    through = fmt::format(": {} {}", size_of(c.categories[0].change), c.categories[0].key);
-    if (auto it = std::ranges::find_if(c.layers, [&](const CompareRow& r) { return same_sign(r) && !r.key.empty(); });
-        it != c.layers.end())
-      through += fmt::format(", most in {}", layer_in_words(it->key));
-  }
-  return fmt::format("{} needs {} {} than {}{}.", b.name, size_of(change), more_or_less(change), a.name, through);
+  std::string out = fmt::format("{} needs {} {} than {}", b.name, size_of(change), more_or_less(change), a.name);
+  if (const std::string why = reasons(c.categories, change, unit_of(change)); !why.empty()) out += ": " + why;
+  const auto layer = std::ranges::find_if(c.layers, [](const CompareRow& row) { return !row.key.empty(); });
+  if (layer == c.layers.end() || layer->change == 0) return out + ".";
+  return fmt::format("{}. By layer, most changed in {}: {}.", out, layer_in_words(layer->key),
+                     in_unit(layer->change, unit_of(change)));
 }
 
 }  // namespace
@@ -192,18 +193,11 @@ std::string sentence_of(const Compare& c) {
 std::string signed_size(std::int64_t change) { return (change < 0 ? "−" : "+") + size_of(change); }
 
 std::string why_changed(const CompareRow& row, std::vector<CompareRow> parts) {
-  constexpr std::size_t kMostReasons = 2;
-  constexpr std::int64_t kReason = 20;  // less than a twentieth of the change is not the reason
   if (row.change == 0) return {};
   if (row.bytes.back().value_or(0) == 0) return "not live in B at that point";
   if (row.bytes.front().value_or(0) == 0) return "not live in A at that point";
-  std::ranges::stable_sort(parts, std::ranges::greater{}, [](const CompareRow& part) { return std::abs(part.change); });
-  if (parts.size() > kMostReasons) parts.resize(kMostReasons);
-  std::string out;
-  for (const CompareRow& part : parts)
-    if (std::abs(part.change) * kReason >= std::abs(row.change))
-      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.key, signed_size(part.change));
-  return out;
+  const Bytes largest = std::max(row.bytes.front().value_or(0), row.bytes.back().value_or(0));
+  return reasons(std::move(parts), row.change, support::unit_for(largest));
 }
 
 Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std::string> names, std::string_view where) {
@@ -223,7 +217,7 @@ Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std
   if (steady) out.same_place_at = same_place(runs);
   if (ok && !out.same_place_at.empty()) out.same_place = rows_by(runs, By::category, out.same_place_at, where, ok);
   if (!ok) return std::unexpected(ok.error());
-  out.settings = differing_settings(runs);
+  out.settings = differences(runs, out.sides);
   out.at_peak_sentence = peak_sentence(out);
   out.pace_sentence = pace_sentence(out);
   if (!out.same_place_at.empty()) out.same_place_sentence = same_place_sentence(out);

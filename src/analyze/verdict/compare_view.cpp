@@ -8,20 +8,6 @@
 #include "support/units.h"
 
 namespace vramscope::analyze {
-namespace {
-
-constexpr std::size_t kLongestNote = 300;
-
-// Settings that only one run has say more about the recording than about the run.
-std::string note_of(const Compare& compared) {
-  std::string out = fmt::format("Compared {}.", compared.basis);
-  for (const auto& [key, values] : compared.settings)
-    if (values.size() == 2 && !values[0].empty() && !values[1].empty() && out.size() < kLongestNote)
-      out += fmt::format(" {}: {} and {}.", key, values[0], values[1]);
-  return out;
-}
-
-}  // namespace
 
 CompareView compare_view(const Compare& compared, std::string_view at) {
   if (at == "same" && compared.same_place_at.size() == 2)
@@ -30,7 +16,7 @@ CompareView compare_view(const Compare& compared, std::string_view at) {
             compared.same_place_at};
   if (at == "peak") return {compared.at_peak_sentence, "Each run is shown at its own peak.", compared.at_peak, {"peak", "peak"}};
   const std::string own = compared.steady ? "steady" : "peak";
-  return {compared.sentence, note_of(compared), compared.categories, {own, own}};
+  return {compared.sentence, fmt::format("Compared {}.", compared.basis), compared.categories, {own, own}};
 }
 
 const Step* compared_step(const Engine& engine, const Steps& steps, std::string_view at) {

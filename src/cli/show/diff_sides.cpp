@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "analyze/run_name.h"
 #include "analyze/verdict/ranks.h"
 #include "cli/run_folder.h"
 #include "cli/show/answer.h"
@@ -28,7 +29,7 @@ analyze::Bytes peak_of(const analyze::Engine& engine) { return analyze::rank_pea
 Result<Run> open_run(const std::string& place, bool beside_a_folder) {
   Run run;
   const std::filesystem::path path = place;
-  run.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  run.name = analyze::run_name(path);
   const bool as_named = beside_a_folder && std::filesystem::is_regular_file(path);
   const auto traces = as_named ? Result<std::vector<std::filesystem::path>>(std::vector{path}) : traces_of(path);
   if (!traces) return std::unexpected(traces.error());

@@ -76,9 +76,24 @@ class DiffVerb final : public VerbBody {
     return "\n" + table.text(wants_colour(stdout));
   }
 
+  // What the runs were started with is the likely reason for all that follows.
+  static std::string settings_of(const analyze::Compare& c) {
+    if (c.settings.empty()) return {};
+    Table table;
+    table.column("WHAT DIFFERS", Table::Align::left);
+    for (const analyze::CompareSide& side : c.sides) table.column(printable(side.name, 24), Table::Align::left);
+    for (const auto& [key, values] : c.settings) {
+      std::vector<std::string> cells = {printable(key, 40)};
+      for (const std::string& value : values) cells.push_back(dash(printable(value, 40)));
+      table.row(cells);
+    }
+    return "\n" + table.text(wants_colour(stdout));
+  }
+
   std::string text(const analyze::Compare& c) const {
     std::string out = headline(c.sentence);
     if (!c.pace_sentence.empty()) out += in_a_sentence(c.pace_sentence) + "\n";
+    out += settings_of(c);
     const Unit unit =
         Unit::for_all(c.sides, [](const analyze::CompareSide& s) { return std::max(s.peak, s.regions.value_or(0)); });
     Table sides;
@@ -106,17 +121,6 @@ class DiffVerb final : public VerbBody {
     out += table_of("CATEGORY", c.categories, c) + table_of("LAYER", c.layers, c) + table_of("OP", c.ops, c) +
            table_of("DTYPE", c.dtypes, c);
     if (!c.same_place.empty()) out += table_of("CATEGORY, SAME PLACE", c.same_place, c);
-    if (!c.settings.empty()) {
-      Table settings;
-      settings.column("SETTING", Table::Align::left);
-      for (const analyze::CompareSide& side : c.sides) settings.column(printable(side.name, 24), Table::Align::left);
-      for (const auto& [key, values] : c.settings) {
-        std::vector<std::string> cells = {printable(key, 40)};
-        for (const std::string& value : values) cells.push_back(dash(value));
-        settings.row(cells);
-      }
-      out += "\n" + settings.text(wants_colour(stdout));
-    }
     return out;
   }
 

@@ -1,0 +1,22 @@
+// Layers of a large model by what their names have in common: encoder/layer_7 for encoder/layer_7/attention.
+import type { LayerRow } from "../../gen/rpc";
+
+const SUMS = ["parameters", "gradients", "activation_gradients", "optimizer_state", "activations", "temporaries", "inputs", "other", "total"] as const;
+const prefixOf = (name: string) => (name.includes("/") ? name.slice(0, name.lastIndexOf("/")) : name);
+
+export function hasPrefixes(rows: LayerRow[]): boolean {
+  const prefixes = rows.map((row) => prefixOf(row.name)).filter((prefix, i) => prefix !== rows[i]!.name);
+  return new Set(prefixes).size < prefixes.length;
+}
+
+/** In the order of the first of each group. A group has no peak of its own: those of its layers are at different times. */
+export function byPrefix(rows: LayerRow[]): LayerRow[] {
+  const groups = new Map<string, LayerRow[]>();
+  for (const row of rows) groups.set(prefixOf(row.name), [...(groups.get(prefixOf(row.name)) ?? []), row]);
+  return [...groups].map(([name, of]) => {
+    if (of.length === 1) return of[0]!;
+    const group: LayerRow = { ...of[0]!, name, line: "", own_peak: 0 };
+    for (const part of SUMS) group[part] = of.reduce((sum, row) => sum + row[part], 0);
+    return group;
+  });
+}
