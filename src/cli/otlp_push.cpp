@@ -24,11 +24,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kInterval{10'000};
 constexpr milliseconds kTimeout{2'000};  // also what a silent collector can add to the end of `run`
 
-// OpenTelemetry's own variable, in milliseconds.
-milliseconds interval() {
-  const char* const text = std::getenv("OTEL_METRIC_EXPORT_INTERVAL");
+// One of OpenTelemetry's own variables, in milliseconds.
+milliseconds variable(const char* name, milliseconds otherwise) {
+  const char* const text = std::getenv(name);
   unsigned value = 0;
-  if (text == nullptr || std::from_chars(text, text + std::strlen(text), value).ec != std::errc() || value == 0) return kInterval;
+  if (text == nullptr || std::from_chars(text, text + std::strlen(text), value).ec != std::errc() || value == 0) return otherwise;
   return milliseconds(value);
 }
 
@@ -50,7 +50,7 @@ struct OtlpPush::State {
   void push() {
     const std::string body =
         top::otlp_request(gatherer.gather(now<std::chrono::microseconds, std::chrono::steady_clock>()), start_ns, unix_ns());
-    const Status sent = serve::http::post(url, "application/json", body, kTimeout);
+    const Status sent = serve::http::post(url, "application/json", body, timeout);
     if (!sent && works)
       say(fmt::format("vramscope: no metrics reach {}: {}; trying again\n", address, printable(sent.error().message)));
     works = sent.has_value();
@@ -62,7 +62,7 @@ struct OtlpPush::State {
       lock.unlock();
       push();
       lock.lock();
-    } while (!ends.wait_for(lock, interval(), [this] { return stopping; }));
+    } while (!ends.wait_for(lock, interval, [this] { return stopping; }));
     if (works) push();
   }
 
@@ -71,6 +71,8 @@ struct OtlpPush::State {
   std::function<void(const std::string&)> say;
   top::Gatherer gatherer;
   std::uint64_t start_ns = unix_ns();
+  const milliseconds interval = variable("OTEL_METRIC_EXPORT_INTERVAL", kInterval);
+  const milliseconds timeout = variable("OTEL_EXPORTER_OTLP_TIMEOUT", kTimeout);
   bool works = true;
   std::mutex mutex;
   std::condition_variable ends;

@@ -54,7 +54,7 @@ def test_run_sends_what_it_records(vramscope, fakegpu, devices, collector, tmp_p
     address, received, _ = collector
     command = [vramscope, "run", "-q", "--otlp", address, "-o", tmp_path / "out", "--", fakegpu / "cuda_program", "dlsym", "hold", "500"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={**devices, "OTEL_METRIC_EXPORT_INTERVAL": "50"})
+                               env={**devices, "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": str(1000 * GUARD_S)})
     try:
         assert process.stdout.readline() == b"holding\n"
         figures = {}
@@ -73,7 +73,7 @@ def test_top_sends_to_a_path_and_reports_refusals_once(vramscope, devices, colle
     address, received, status = collector
     status[0] = 503
     process = subprocess.Popen([vramscope, "top", "--otlp", address + "/other/path"], stderr=subprocess.PIPE,
-                               env={**devices, "OTEL_METRIC_EXPORT_INTERVAL": "10"})
+                               env={**devices, "OTEL_METRIC_EXPORT_INTERVAL": "10", "OTEL_EXPORTER_OTLP_TIMEOUT": str(1000 * GUARD_S)})
     try:
         for _ in range(3):
             path, _, request = received.get(timeout=GUARD_S)

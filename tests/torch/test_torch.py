@@ -290,7 +290,8 @@ LIMITED = """
 import types
 import torch
 torch._C._cuda_setMemoryFraction = lambda fraction, device: None
-torch.cuda.memory._lazy_init = lambda: None
+torch.cuda._lazy_init = torch.cuda.memory._lazy_init = lambda: None
+torch.cuda.current_device = lambda: 1
 torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=100 << 30)
 for module in (torch.cuda.memory, torch.cuda._utils):
     module._get_device_index = lambda device, optional=False, allow_cpu=False: 1
@@ -306,4 +307,4 @@ torch.cuda.memory.set_per_process_memory_fraction(0.5, 1)
 def test_a_limit_is_recorded_though_it_was_set_before_the_first_tensor(record, tmp_path):
     (tmp_path / "limited.py").write_text(LIMITED)
     limits = [(event["device"], event["bytes"]) for event in record(tmp_path / "limited.py").events() if event["event"] == "pool_limit"]
-    assert limits == [(1, 25 << 30), (1, 50 << 30)]
+    assert list(dict.fromkeys(limits)) == [(1, 25 << 30), (1, 50 << 30)]  # the first report of a recording repeats what was known before it
