@@ -1,11 +1,11 @@
 """The largest batch of a model in this process: two short recordings at small batches, a forecast, and one recorded step to confirm it."""
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import _units
 from .attach import record
 from .fitting import fit
 from .trace import open as open_trace
@@ -31,31 +31,55 @@ class LargestBatch:
         return self.batch
 
 
-def find(train: Callable[[int], object], samples: int, on: Optional[str], limit: Optional[str], confirm: bool) -> LargestBatch:
-    """`train(n)` runs one training step with a batch of n samples."""
+def find(train: Callable[[int], object], samples: int, on: Optional[str], limit: Optional[str], confirm: bool,
+         outside: Callable[[], int] = lambda: 0) -> LargestBatch:
+    """`train(n)` runs one training step with a batch of n samples. outside: bytes of the device that are not the pool's, once it is in use."""
     if (on is None) == (limit is None):
         raise ValueError("expected on=, a device such as '16GiB' or 'H100-80GB', or limit=, the size of the framework's pool")
     small = max(1, samples // 2)
     for batch in (small, 2 * small):
         train(batch)        # what is made once, such as graphs and the optimizer's state, is no part of a step
     with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
-        runs = [_recorded(train, batch, _STEPS, folder) for batch in (small, 2 * small)]
-        answer = fit(*runs, on=on, limit=limit, batches=[small, 2 * small])
-        card = answer["cards"][0]
-        batch = card["largest"]
-        row = next((row for row in answer["rows"] if row["batch"] == batch), None)
-        measured = None
-        if confirm and batch > 0:
-            measured = open_trace(_recorded(train, batch, 1, folder)).whatif("--allocator", "recorded")["live"]
-    sentence = answer["sentence"]
+        batches = [small, 2 * small]
+        runs = [_recorded(train, batch, _STEPS, folder) for batch in batches]
+        answer, card, remark = _fitted(runs, batches, on, limit, outside())
+        row, measured = _row_of(answer), _confirmed(train, card["largest"], folder) if confirm else None
+        # Larger batches may take other kernels, which need more: then a pool smaller by that much decides.
+        if row is not None and measured is not None and measured > row["live"] * (1 + _SHARE_FOR_CHANCE):
+            answer = fit(*runs, limit=str(int(card["memory"] * row["live"] / measured)), batches=batches)
+            row, measured = _row_of(answer), _confirmed(train, answer["cards"][0]["largest"], folder)
+    batch = answer["cards"][0]["largest"]
+    sentence = remark + answer["sentence"]
     if measured is not None and row is not None:
         off = measured / row["live"] - 1
         sentence += f" A step with it needed {abs(off):.1%} {'more' if off > 0 else 'less'}." if abs(off) > _SHARE_FOR_CHANCE else " A step with it needed just that."
     return LargestBatch(batch, sentence, card["available"], row["live"] if row else None, measured, answer)
 
 
+def _fitted(runs: List[str], batches: List[int], on: Optional[str], limit: Optional[str], outside: int) -> Tuple[Dict[str, Any], Dict[str, Any], str]:
+    """The answer, the card in it, and what has to be said before its sentence."""
+    answer = fit(*runs, on=on, limit=limit, batches=batches)
+    card = answer["cards"][0]
+    if on is None or outside <= card["memory"] - card["available"]:
+        return answer, card, ""
+    # Recordings this short may have no sample of the card, which shows the context.
+    pool = max(1, card["memory"] - outside)
+    answer = fit(*runs, limit=str(pool), batches=batches)
+    return answer, answer["cards"][0], f"Of {on}, {_units.size(outside)} is for the context, libraries and other programs, as now. "
+
+
+def _row_of(answer: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """The forecast for the largest batch."""
+    return next((row for row in answer["rows"] if row["batch"] == answer["cards"][0]["largest"]), None)
+
+
+def _confirmed(train: Callable[[int], object], batch: int, folder: str) -> Optional[int]:
+    """Bytes live at the peak of a step with this batch."""
+    return open_trace(_recorded(train, batch, 1, folder)).whatif("--allocator", "recorded")["live"] if batch > 0 else None
+
+
 def _recorded(train: Callable[[int], object], batch: int, steps: int, folder: str) -> str:
-    with record(os.path.join(folder, f"{batch}-{steps}")) as recording:
+    with record(tempfile.mkdtemp(dir=folder)) as recording:
         for _ in range(steps):
             train(batch)
     return str(recording.path)

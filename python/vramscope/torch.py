@@ -49,10 +49,20 @@ def largest_batch(train_step: Callable[[Any], object], sample_batch: Any, on: Op
     kept = [(one, _on_host(one.state_dict())) for one in keep]
     try:
         return _largest.find(lambda size: train_step(_largest.resized(sample_batch, size, lambda tensor, rows: tensor[rows])),
-                             _largest.samples_in(sample_batch), on, limit, confirm)
+                             _largest.samples_in(sample_batch), on, limit, confirm, _outside_of_the_pool)
     finally:
         for one, state in kept:
             one.load_state_dict(state)
+
+
+def _outside_of_the_pool() -> int:
+    """Bytes of the GPU in use that PyTorch's pool does not hold."""
+    import torch
+    if not torch.cuda.is_initialized():
+        return 0
+    reserved, device = max((torch.cuda.memory_reserved(device), device) for device in range(torch.cuda.device_count()))
+    free, total = torch.cuda.mem_get_info(device)
+    return max(0, total - free - reserved)
 
 
 def _on_host(state: Any) -> Any:

@@ -165,6 +165,11 @@ void claim_pool(Control& control, const PoolKey& key) {
 
 bool active() { return live_control() != nullptr; }
 
+std::uint64_t recording_number() {
+  const Control* const control = live_control();
+  return control != nullptr ? control->generation.load(std::memory_order_relaxed) : 0;
+}
+
 std::uint32_t intern(const char* text, std::size_t bytes) {
   std::uint32_t id = 0;
   recorded([&](Control& control) { id = intern_inside(control, text, bytes); });

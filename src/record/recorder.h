@@ -21,6 +21,9 @@ using spool::Memory;
 // never allocates leaves nothing behind. Normally one load and one compare.
 bool active();
 
+// Which recording of this process is under way: 1 for the first. 0 if nothing is recorded.
+std::uint64_t recording_number();
+
 // Id of a text, which is defined in the spool on first use. 0 for the empty text, or if nothing is recorded.
 std::uint32_t intern(const char* text, std::size_t bytes);
 std::uint32_t intern(const char* text);  // NUL terminated, NULL = empty

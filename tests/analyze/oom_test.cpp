@@ -27,7 +27,7 @@ struct Program {
   std::uint64_t leak = 0, scratch = 0;
   bool fragmented = false, growth = false, killed = false;
   bool steps = true;     // else the request comes right after the model
-  bool torch = false;    // the program set the limit; the failed request does not name it
+  bool torch = false;    // the program set the limit; neither it nor the pool's size is known from the failed request
   bool unwinds = false;  // an exception frees everything on its way out, as Python does
 };
 
@@ -40,7 +40,7 @@ bool run(const fs::path& path, const Program& p) {
   options.pool.device = p.card - p.others;
   if (p.torch) {
     options.framework = trace::Framework::pytorch;
-    options.names_limit = false;
+    options.shows_pool = false;
   }
   Maker maker = Maker::create(path, options).value();
   if (p.torch) maker.report(trace::PoolLimit{0, p.limit});

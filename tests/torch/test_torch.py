@@ -308,3 +308,21 @@ def test_a_limit_is_recorded_though_it_was_set_before_the_first_tensor(record, t
     (tmp_path / "limited.py").write_text(LIMITED)
     limits = [(event["device"], event["bytes"]) for event in record(tmp_path / "limited.py").events() if event["event"] == "pool_limit"]
     assert list(dict.fromkeys(limits)) == [(1, 25 << 30), (1, 50 << 30)]  # the first report of a recording repeats what was known before it
+
+
+TWICE = """
+import sys
+import torch
+import vramscope
+for name in ("first", "second"):
+    with vramscope.record(f"{sys.argv[1]}/{name}"):
+        kept = torch.ones(1 << 20) if name == "first" else (kept, torch.ones(10))
+"""
+
+
+def test_each_recording_of_a_process_says_what_was_there_before_it(run, vramscope, torch_python, build, root, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(root / "python"), "VRAMSCOPE_BUILD": str(build)}
+    run([torch_python, "-c", TWICE, tmp_path], env=environment)
+    second, = tmp_path.glob("second*/*.vram")
+    events = map(json.loads, subprocess.check_output([vramscope, "dump", "--jsonl", second], text=True).splitlines())
+    assert {event["before"] for event in events if event["event"] == "totals"} == {4 << 20}

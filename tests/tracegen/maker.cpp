@@ -10,7 +10,7 @@ Result<Maker> Maker::create(const std::filesystem::path& path, const Options& op
   if (!writer) return std::unexpected(writer.error());
   Maker out(std::move(*writer));
   out.us_per_event_ = options.us_per_event;
-  out.names_limit_ = options.names_limit;
+  out.shows_pool_ = options.shows_pool;
   out.thread_ = out.writer_.thread({100, out.writer_.string("main")});
   for (int d = 0; d < options.devices; ++d) {
     Bfc::Options pool = options.pool;
@@ -47,12 +47,14 @@ std::optional<Handle> Maker::alloc(const Want& want) {
   auto given = pool.bfc.allocate(want.bytes);
   trace::SiteId id = site(want);
   if (!given) {
-    writer_.append(now(),
-                   trace::Oom{id, 1, true, pool.bfc.live(), pool.bfc.pool(), largest, names_limit_ ? pool.bfc.limit() : 0});
+    trace::Oom oom{id, 1, true, pool.bfc.live(), pool.bfc.pool(), largest, pool.bfc.limit()};
+    if (!shows_pool_) oom.regions = oom.largest_free = oom.limit = 0;
+    writer_.append(now(), oom);
     pool.ooms += 1;
     return std::nullopt;
   }
-  if (given->grown) writer_.append(now(), trace::Region{pool.id, given->grown->address, given->grown->bytes, false});
+  if (given->grown && shows_pool_)
+    writer_.append(now(), trace::Region{pool.id, given->grown->address, given->grown->bytes, false});
   writer_.alloc(now(), {id, given->address, given->granted, 1});
   pool.peak = std::max(pool.peak, pool.bfc.live());
   pool.largest = std::max(pool.largest, given->granted);

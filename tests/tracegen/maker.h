@@ -40,7 +40,7 @@ class Maker {
     trace::Framework framework = trace::Framework::tensorflow;
     Bfc::Options pool;
     std::uint64_t us_per_event = 3;
-    bool names_limit = true;  // a failed request says what the pool may take
+    bool shows_pool = true;  // its regions are recorded, and a failed request says what the pool holds and may take
   };
   static Result<Maker> create(const std::filesystem::path& path, const Options& options);
   Maker(Maker&&) = default;
@@ -78,7 +78,7 @@ class Maker {
   std::vector<Pool> pools_;
   trace::ThreadId thread_{};
   std::uint64_t seq_ = 0, time_us_ = 0, us_per_event_ = 3;
-  bool names_limit_ = true;
+  bool shows_pool_ = true;
 };
 
 }  // namespace vramscope::tracegen

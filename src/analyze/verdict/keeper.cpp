@@ -58,7 +58,9 @@ void find_origins(const Store& store, const std::vector<trace::HeldTensors>& hel
     const auto blocks = blocks_at(store, at);
     for (const auto& [address, keeper] : tags) {
       auto block = blocks.upper_bound(address);
-      if (block == blocks.begin() || !has_origin(store, (--block)->second)) continue;
+      if (block == blocks.begin()) continue;
+      --block;
+      if (!has_origin(store, block->second)) continue;
       if (address - block->first >= store.kind_of(block->second).granted) continue;
       std::vector<std::uint64_t>& origins = out[keeper].origins;
       const std::uint64_t key = origin_key(store, block->second);

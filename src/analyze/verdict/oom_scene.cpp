@@ -7,6 +7,7 @@
 #include "analyze/framework.h"
 #include "analyze/index/address_map.h"
 #include "analyze/query/device_at.h"
+#include "analyze/query/driver_level.h"
 #include "analyze/verdict/autotune.h"
 #include "analyze/verdict/oom_request.h"
 
@@ -86,6 +87,15 @@ Bytes stretch_of(const Store& store, const Layout& layout, Bytes need) {
   return need;
 }
 
+// What the driver level says of a pool whose regions are not recorded.
+Bytes held_by_driver(const Engine::State& s, const FailedPool& where, Moment at) {
+  const trace::Framework id = s.store.dictionaries().pools[where.pool].framework;
+  if (where.place.device < 0 || framework(id).pool_owner.empty()) return 0;
+  const DriverLevel driver = driver_level(s, where.place.device, {}, at);
+  const auto held = driver.owners.find(std::string(framework(id).pool_owner));
+  return held != driver.owners.end() ? held->second : 0;
+}
+
 }  // namespace
 
 Bytes OomScene::raise() const {
@@ -122,6 +132,7 @@ OomScene scene_of(const Engine::State& s, const FailedPool& where, const Stamped
     m.regions += r.bytes;
     m.largest_region = std::max(m.largest_region, r.bytes);
   }
+  if (layout.regions.empty()) m.regions = std::max(m.live, held_by_driver(s, where, o.pos));
   bool all_seen = o.row.regions == trace::kNone || o.row.regions <= m.regions;
   if (!all_seen) m.regions = o.row.regions;
   m.limit = o.row.limit == trace::kNone ? 0 : o.row.limit;

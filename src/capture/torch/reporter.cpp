@@ -52,7 +52,7 @@ bool records_host() {
 // PyTorch's own totals as last reported, for cross-checks.
 struct ReportedTotals {
   std::atomic<std::uint64_t> allocated, reserved;
-  std::atomic<bool> any;  // there was a report
+  std::atomic<std::uint64_t> recording;  // in which the last report came; 0 = there was none
 };
 ReportedTotals g_reported_totals[spool::kMaxPools];
 
@@ -156,9 +156,12 @@ void on_free(const Device& device, std::uint8_t pool, std::uint64_t address, std
   record::free(event);
 }
 
-// At the first report: what was allocated before the recording started. PyTorch's total already includes this event.
+// At the first report of a recording: what was allocated before it started. PyTorch's total already includes this event.
 void count_bytes_from_before(std::uint8_t pool, std::uint64_t allocated, std::int64_t bytes) {
-  if (g_reported_totals[pool].any.exchange(true, std::memory_order_relaxed)) return;
+  const std::uint64_t recording = record::recording_number();
+  std::atomic<std::uint64_t>& reported_in = g_reported_totals[pool].recording;
+  if (reported_in.load(std::memory_order_relaxed) == recording) return;
+  if (reported_in.exchange(recording, std::memory_order_relaxed) == recording) return;  // another thread was faster
   const std::uint64_t before = allocated - static_cast<std::uint64_t>(bytes);
   if (allocated == 0 || before == 0 || before > (std::uint64_t{1} << 50)) return;
   spool::Pool& totals = *record::pool_totals(pool);
@@ -247,7 +250,8 @@ int record_counters() {
     const auto pool = static_cast<std::uint8_t>(i);
     const ReportedTotals& reported = g_reported_totals[pool];
     const spool::Pool* const totals = record::pool_totals(pool);
-    if (totals == nullptr || totals->framework != record::Framework::pytorch || !reported.any.load(std::memory_order_relaxed))
+    if (totals == nullptr || totals->framework != record::Framework::pytorch ||
+        reported.recording.load(std::memory_order_relaxed) != record::recording_number())
       continue;
     spool::StatsRecord stats{};
     stats.in_use = reported.allocated.load(std::memory_order_relaxed);

@@ -162,7 +162,7 @@ void plan_xla(Recording& recording) {
 void keep_xla_plans(const support::OwnedFolder& folder) { folder.remove(is_surplus_of_xla); }
 
 Result<fs::path> library_to_preload() {
-  const fs::path library = find_inject_library();
+  fs::path library = find_inject_library();
   if (library.empty() && program_folder().empty())
     return fail("not recording: /proc is not mounted; as root, run 'mount -t proc proc /proc'");
   if (library.empty())

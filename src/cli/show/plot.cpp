@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/show/colour.h"
 #include "cli/show/unit.h"
 
 namespace vramscope::cli {
 namespace {
+
+// So many of `cells` as `part` is of `whole`, to the nearest.
+std::size_t scaled(std::uint64_t part, std::uint64_t whole, std::size_t cells) {
+  return static_cast<std::size_t>(
+      std::llround(static_cast<double>(part) / static_cast<double>(whole) * static_cast<double>(cells)));
+}
 
 constexpr std::size_t kWidth = 60, kHeight = 6;
 
@@ -38,13 +45,8 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
   const Unit unit = Unit::for_largest(high);
   std::size_t columns = ascii ? kWidth : kWidth * 2, rows = ascii ? kHeight : kHeight * 4;
   std::vector<std::size_t> level;
-  for (std::uint64_t v : reduce(values, columns))
-    level.push_back(
-        static_cast<std::size_t>((static_cast<double>(v) / static_cast<double>(high)) * static_cast<double>(rows) + 0.5));
-  auto row_of = [&](std::uint64_t v) {
-    auto dots = static_cast<std::size_t>(static_cast<double>(v) / static_cast<double>(high) * static_cast<double>(kHeight) + 0.5);
-    return kHeight - std::clamp<std::size_t>(dots, 1, kHeight);
-  };
+  for (std::uint64_t v : reduce(values, columns)) level.push_back(scaled(v, high, rows));
+  auto row_of = [&](std::uint64_t v) { return kHeight - std::clamp<std::size_t>(scaled(v, high, kHeight), 1, kHeight); };
   std::string out;
   for (std::size_t row = 0; row < kHeight; ++row) {
     std::string label;
@@ -74,9 +76,7 @@ std::string plot(const std::vector<std::uint64_t>& values, const std::string& le
 
 std::string bar(std::uint64_t part, std::uint64_t whole, std::size_t width, bool ascii) {
   if (whole == 0 || part == 0) return {};
-  auto eighths =
-      static_cast<std::size_t>(static_cast<double>(part) / static_cast<double>(whole) * static_cast<double>(width * 8) + 0.5);
-  eighths = std::clamp<std::size_t>(eighths, 1, width * 8);
+  const std::size_t eighths = std::clamp<std::size_t>(scaled(part, whole, width * 8), 1, width * 8);
   if (ascii) return std::string(std::max<std::size_t>(1, eighths / 8), '#');
   std::string out;
   for (std::size_t i = 0; i < eighths / 8; ++i) append_utf8(out, 0x2588);
@@ -98,9 +98,7 @@ std::string category_bar(const std::vector<std::pair<std::string, std::uint64_t>
   std::uint64_t whole = 0, before = 0;
   for (const auto& [name, bytes] : parts) whole += bytes;
   if (whole == 0) return {};
-  auto column = [&](std::uint64_t bytes) {
-    return static_cast<std::size_t>(static_cast<double>(bytes) / static_cast<double>(whole) * static_cast<double>(width) + 0.5);
-  };
+  auto column = [&](std::uint64_t bytes) { return scaled(bytes, whole, width); };
   std::string out = "  ";
   Legend legend(width + 2);
   for (const auto& [name, bytes] : parts) {
