@@ -219,16 +219,19 @@ void Session::write_failed(const Error& error) {
   cannot_write_ = true;
 }
 
-// Sources are reported when a function is traced, often before the names they use have arrived from other threads.
+// Sources are reported when a function is traced, often before the names they use have arrived from other threads. They are
+// written in the order in which the ops were made, which is the model's: segments arrive in any order, but ids of names grow with
+// time.
 void Session::write_op_sources(bool last_call) {
-  for (const auto& source : definitions_.take_op_sources()) {
-    const bool known = definitions_.text(source.op) && definitions_.text(source.file) && definitions_.text(source.function) &&
-                       definitions_.text(source.layer);
-    if (known || last_call)
-      trace_->op_source(source);
-    else
-      definitions_.return_op_source(source);
-  }
+  std::vector<spool::OpSourceRecord> sources = definitions_.take_op_sources();
+  std::ranges::stable_sort(sources, {}, &spool::OpSourceRecord::op);
+  const auto known = [&](const spool::OpSourceRecord& source) {
+    return definitions_.text(source.op) && definitions_.text(source.file) && definitions_.text(source.function) &&
+           definitions_.text(source.layer);
+  };
+  const auto waiting = last_call ? sources.end() : std::ranges::find_if_not(sources, known);
+  std::for_each(sources.begin(), waiting, [&](const auto& source) { trace_->op_source(source); });
+  std::for_each(waiting, sources.end(), [&](const auto& source) { definitions_.return_op_source(source); });
 }
 
 void Session::flush_if_due(std::uint64_t now_us) {

@@ -172,6 +172,30 @@ TEST_F(SessionTest, APoolsNameMayComeAfterItsTotals) {
   EXPECT_THAT(names, testing::Not(testing::Contains("unknown")));
 }
 
+// Analysis takes their order for the model's.
+TEST_F(SessionTest, SourcesOfOpsAreInTheOrderInWhichTheOpsWereMade) {
+  open();
+  recorder_.alloc(0, recorder_.draw(), 0x1000, 256);
+  recorder_.text(0, 6, "second");
+  recorder_.text(0, 7, "third");
+  for (const std::uint32_t op : {7u, 6u, 5u}) {
+    spool::OpSourceRecord source{};
+    source.head.kind = spool::RecordKind::op_source;
+    source.head.slots = spool::slots_of<spool::OpSourceRecord>;
+    source.op = op;
+    recorder_.append(0, &source, sizeof source);
+  }
+  session_->poll(1);
+  session_->poll(10'000'000);  // long enough for a flush
+  recorder_.text(1, 5, "first");
+  session_->poll(10'000'001);
+  const auto reader = trace::Reader::open(finish().path).value();
+  std::vector<std::string> names;
+  for (const trace::OpSource& source : reader.dictionaries().op_sources)
+    names.push_back(reader.dictionaries().strings.at(std::to_underlying(source.op)));
+  EXPECT_THAT(names, ElementsAre("first", "second", "third"));
+}
+
 TEST_F(SessionTest, ANameThatNeverComesIsCounted) {
   open();
   recorder_.alloc(0, recorder_.draw(), 0x1000, 256, 5);

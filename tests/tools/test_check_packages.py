@@ -5,7 +5,7 @@ import subprocess
 
 import check_packages
 import pytest
-from packages.listed import Line, read_list
+from packages.listed import Line, Need, read_list
 from packages.script_needs import python_commands, shell_commands
 from packages.system import System
 
@@ -37,6 +37,14 @@ def test_a_line_twice(check):
 
 def test_a_line_that_nothing_needs(check):
     assert check([*LISTED, Line("bsdgames", "build")]) == ["nothing needs bsdgames"]
+
+
+def test_what_a_plain_debian_has_differs_from_a_larger_one():
+    """There, CMake finds Debian's own Python, and apt is not a required package."""
+    system = System()
+    python = Need("/usr/bin/python3", "build", True, "build.ninja")
+    assert system.owners([python]) == {python: "python3"}
+    assert system.is_base("apt")
 
 
 @pytest.mark.parametrize("package", ["clang-19", "valgrind", "chromium", "libgtest-dev"])

@@ -38,7 +38,8 @@ class System:
             if status != "installed":
                 continue
             self.depends.setdefault(name, []).extend(clause for clause in depends.split(",") if clause.strip())
-            if essential == "yes" or priority == "required":
+            # apt is required or important, depending on how the system was made.
+            if essential == "yes" or priority == "required" or name == "apt":
                 self.base.add(name)
             for provided in [name, *re.findall(r"([\w.+-]+)(?: \([^)]*\))?", provides)]:
                 self.providers.setdefault(provided, []).append(name)
@@ -76,7 +77,7 @@ class System:
         owners = {}
         for need, found in names.items():
             absent = None if found else need.what
-            owner = OFTEN_FOREIGN.get(need.what) or absent or next((by_file[alias] for alias in found if alias in by_file), None)
+            owner = OFTEN_FOREIGN.get(os.path.basename(need.what)) or absent or next((by_file[alias] for alias in found if alias in by_file), None)
             if owner:
                 owners[need] = owner
         return owners
