@@ -7,6 +7,7 @@
 
 #include "analyze/absent.h"
 #include "analyze/attribute/categories.h"
+#include "analyze/attribute/op_names.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/state.h"
 #include "support/units.h"
@@ -39,6 +40,9 @@ OwnPeaks own_peaks(const Store& store, const Grouper& grouper, Moment from, Mome
   });
   return out;
 }
+
+// Rows in parentheses do not belong to the model: the input pipeline, the loss, what training adds.
+bool is_layer(std::string_view name) { return !name.empty() && !name.starts_with('('); }
 
 std::size_t first_born(const Store& store, Moment from) {
   return static_cast<std::size_t>(std::lower_bound(store.birth.begin(), store.birth.end(), from) - store.birth.begin());
@@ -77,7 +81,7 @@ void sort_as_traced(const Store& store, std::vector<std::pair<std::uint64_t, std
   std::vector<std::pair<std::size_t, std::uint32_t>> known;
   std::vector<std::uint32_t*> places;
   for (auto& [position, layer] : order) {
-    const auto found = layer != 0 ? traced.find(store.name(layer)) : traced.end();
+    const auto found = is_layer(store.name(layer)) ? traced.find(store.name(layer)) : traced.end();
     if (found == traced.end()) continue;
     known.emplace_back(found->second, layer);
     places.push_back(&layer);
@@ -101,9 +105,6 @@ std::map<std::uint32_t, std::uint32_t> lines_of(const Store& store, Moment from,
   out.merge(others);
   return out;
 }
-
-// Rows in parentheses do not belong to the model: the input pipeline, the loss, what training adds.
-bool is_layer(std::string_view name) { return !name.empty() && !name.starts_with('('); }
 
 void add_block(LayerRow& row, Shown category, Bytes bytes) {
   row.total += bytes;
@@ -176,7 +177,8 @@ void complete_rows(const Store& store, const OwnPeaks& own, Moment at, RowsByLay
   }
 }
 
-// `step` is one step, or the whole stretch if there are no steps. Blocks outside of all layers come last.
+// `step` is one step, or the whole stretch if there are no steps. After the layers come groups such as the optimizer, whose ops
+// run at any time, then blocks outside of all layers.
 std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLayer rows) {
   constexpr std::uint64_t kLast = ~std::uint64_t{0};
   const auto positions = model_order(store, step.from, step.to);
@@ -185,7 +187,9 @@ std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLay
   order.reserve(rows.size());
   for (const auto& [layer, row] : rows) {
     const auto position = positions.find(layer);
-    order.emplace_back(layer == 0 ? kLast : position != positions.end() ? position->second : kLast - 1, layer);
+    const bool group = layer != 0 && !is_layer(store.name(layer)) && store.name(layer) != kInputGroup;
+    const std::uint64_t otherwise = layer == 0 ? kLast : group ? kLast - 1 : kLast - 2;
+    order.emplace_back(layer == 0 || group || position == positions.end() ? otherwise : position->second, layer);
   }
   std::ranges::sort(order);
   sort_as_traced(store, order);
