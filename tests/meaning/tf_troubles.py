@@ -192,7 +192,8 @@ def adam():
     by_hand(keras.optimizers.Adam(1e-4))
 
 
-@program("optimizer", "optimizer-state", r"2\.0 values per parameter")
+# In some runs the executor's order makes the second step larger than all later ones.
+@program("optimizer", "optimizer-state", r"2\.0 values per parameter", also=["peak-is-start"])
 def adam_in_fit():
     fit(net(640), optimizer=keras.optimizers.Adam(1e-4), batch=1024, steps=8)
 

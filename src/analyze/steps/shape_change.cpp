@@ -138,7 +138,12 @@ void explain_differences(const Store& store, Steps& steps) {
   for (std::size_t i = steps.steady_first; i <= steps.steady_last && i < steps.steps.size(); ++i)
     if (!steps.steps[i].warmup && steps.steps[i].kind == steps.steps[steps.steady_first].kind) steady.push_back(i);
   if (steady.size() < 3) return;
+  // Of the batch that most steps have: where peaks differ by chance, the median of all may be a step with another one.
+  std::map<std::optional<std::uint64_t>, std::size_t> by_samples;
+  for (const std::size_t i : steady) by_samples[steps.steps[i].samples] += 1;
+  const auto most = std::ranges::max_element(by_samples, {}, [](const auto& entry) { return entry.second; })->first;
   std::vector<std::size_t> by_peak = steady;
+  std::erase_if(by_peak, [&](std::size_t i) { return steps.steps[i].samples != most; });
   std::ranges::stable_sort(by_peak, {}, [&](std::size_t i) { return steps.steps[i].peak; });
   const Step usual = steps.steps[by_peak[by_peak.size() / 2]];
   std::vector<Alike> groups;

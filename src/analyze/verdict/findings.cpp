@@ -103,6 +103,7 @@ class Finder {
   }
 
   void pool_took_the_card() {
+    if (place_.device < 0) return;  // a pool of host memory takes no card
     Bytes card = 0;
     for (const auto& d : s_.store.device_samples)
       if (d.row.device == place_.device) card = d.row.total;
