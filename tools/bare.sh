@@ -135,7 +135,7 @@ wheel() {  # SUITE
     export TF_CPU_ALLOCATOR_USE_BFC=1 TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 PYTHONWARNINGS=ignore KERAS_BACKEND=tensorflow
     venv/bin/vramscope run -o run -- venv/bin/python examples/demo_keras.py
     venv/bin/vramscope summary run
-    venv/bin/vramscope layers run | grep -q dense
+    venv/bin/vramscope layers run | grep -q shapes
     venv/bin/python tools/wheel_records.py python tensorflow
     if [ "$TORCH" != 0 ]; then
       python3 -m venv venv-torch
