@@ -185,9 +185,10 @@ def views_header(schema):
     out = [NOTE, "#pragma once", "", "#include <cstdint>", "#include <string_view>", "", "namespace vramscope::serve {", "", f"// {GRID}",
            f"inline constexpr std::uint32_t kTileColumns = {tiles['columns']};",
            f"inline constexpr std::uint64_t kLowestLevel = {tiles['lowest_level']}, kHighestLevel = {tiles['highest_level']};", "",
-           "// The pages of the user interface, by their address.", "inline constexpr std::string_view kViews[] = {"]
-    out += ["    " + ", ".join(f'"{view["name"]}"' for view in schema["views"]) + "};", "",
-            "// The levels by which Peak is opened first.", f'inline constexpr std::string_view kFirstOpen = "{schema["first"]["open"]}";', "",
+           "// The pages of the user interface.", "struct View {", "  std::string_view name;  // in addresses", "  std::string_view title;", "};",
+           "inline constexpr View kViews[] = {"]
+    out += [f'    {{"{view["name"]}", "{view["title"]}"}},' for view in schema["views"]]
+    out += ["};", "", "// The levels by which Peak is opened first.", f'inline constexpr std::string_view kFirstOpen = "{schema["first"]["open"]}";', "",
             "// What the views ask for first: a report holds it, a server prepares it.", "struct FirstAsk {", "  std::string_view request;",
             "  bool at_instant;", "  std::string_view open;", "};", "inline constexpr FirstAsk kFirstAsks[] = {"]
     for _, request, *at in asks:

@@ -8,9 +8,8 @@ from measure.tree import Measured
 
 NAMES = ["export_ns_per_event", "export_resident_mib", "import_ns_per_byte", "import_resident_per_byte"]
 EVENTS = 1_000_000
-# Those that are written while the events are read. XPlane is not: it is one message that begins with its length.
 FORMATS = {"arrow": ["--table", "events"], "chrome": ["--full"], "csv": ["--table", "events"], "jsonl": ["--table", "events"],
-           "parquet": ["--table", "events"], "torch-snapshot": []}
+           "parquet": ["--table", "events"], "torch-snapshot": [], "xplane": []}
 
 
 def used(command):

@@ -16,7 +16,9 @@ inline int import_one(std::string_view format, const std::uint8_t* data, std::si
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   (void)importers::importer_for(bytes);
   importers::Profile profile;
-  if (const Status status = (*importer)->read(bytes, profile); !status && status.error().message.empty()) std::abort();
+  importers::Source source(bytes);
+  const Status status = (*importer)->stream != nullptr ? (*importer)->stream(source, profile) : (*importer)->read(bytes, profile);
+  if (!status && status.error().message.empty()) std::abort();
   // Events cost their file something: no number in it may stand for many.
   if (profile.events() > 64 + 2 * size) std::abort();
   return 0;

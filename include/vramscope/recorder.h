@@ -32,6 +32,11 @@ void vramscope_python_watches(const char* framework);
 /* Where a graph op was made. layer may be NULL. */
 void vramscope_op_source(const char* op, const char* file, int line, const char* function, const char* layer);
 
+/* Three functions for a Python program that calls the recorder often, as a tuple: mark(kind, edge, name, number, detail),
+ * op_source(op, file, line, function, layer) and report(kind, *texts, *numbers), with texts as str or None. Each returns whether
+ * it was called with what it takes, and raises nothing. A Python object; the caller holds the interpreter's lock. */
+void* vramscope_direct(void);
+
 /* Records each known framework allocator's own counters at this point (cross-check). Returns how many pools answered. */
 int vramscope_check(const char* name);
 

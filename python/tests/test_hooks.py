@@ -339,11 +339,20 @@ for wrong in (0, 3, -1, 255, 65536 + kind, -(2 ** 31)):        # no such event, 
     recorder.report_event(wrong, [], [])
     recorder.report_event(wrong, [b"f"] * len(texts), [1] * len(numbers))
 recorder.report(kind, None, len(texts), None, len(numbers))
-print(json.dumps({}))
+fields = [*["f"] * len(texts), *[1] * len(numbers)]
+direct = [recorder.report_directly(*wrong) for wrong in (
+    (), (kind,), (kind, *fields[1:]), (kind, *fields, 1), (kind, *fields[:-1], "1"), (kind, 3, *fields[1:]), (65536 + kind, *fields), (0,), ("f", *fields),
+    (kind, "\\ud800", *fields[1:]))]
+direct += [recorder.mark_directly(*wrong) for wrong in ((), (1, 1, "n", -1), (1, 1, b"n", -1, None), (1, 1, None, -1, None), (1, 1, "n", 1.5, None))]
+direct += [recorder.op_source_directly("op", None, 1, "f", None), recorder.op_source_directly("op", "file", "1", "f", None)]
+print(json.dumps(direct))
+emit.report("retrace", function="half \\ud800", reason="r", file="f", line=1, traces=1)         # not by that way
 """
 
 
 def test_a_report_that_is_not_as_described_is_left_out(run_python, python):
-    recorded = run_python(python, REPORTS, record=True).recorded
-    assert [(report.event, report.fields) for report in recorded.reports] == [
-        ("retrace", {"function": "überholt", "reason": "n: 1 -> 2", "file": "/data/Größe.py", "line": 17, "traces": 2 ** 63})]
+    ran = run_python(python, REPORTS, record=True)
+    assert ran.answer == [False] * 17
+    assert [(report.event, report.fields) for report in ran.recorded.reports] == [
+        ("retrace", {"function": "überholt", "reason": "n: 1 -> 2", "file": "/data/Größe.py", "line": 17, "traces": 2 ** 63}),
+        ("retrace", {"function": "half ?", "reason": "r", "file": "f", "line": 1, "traces": 1})]

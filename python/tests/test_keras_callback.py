@@ -91,10 +91,10 @@ model.fit(x, y, batch_size=16, verbose=0, callbacks=[grouped])
 def message(**arguments):
     try:
         vk.MemoryCallback(**arguments).set_model(model)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         return str(error)
 print(json.dumps({"devices": sorted({r.device for r in mirrored.rows}), "groups": [r.batch for r in grouped.rows if r.batch],
-                  "errors": [message(reset="sometimes"), message(target_batches="most"), message(devices="GPU:5")]}))
+                  "errors": [message(reset="sometimes"), message(target_batches="most"), message(devices="GPU:5"), message(log_dir=3)]}))
 """
 
 
@@ -102,7 +102,7 @@ def test_replicas_and_groups_of_steps(run_python, python):
     answer = run_python(python, GROUPS).answer
     assert answer["devices"] == ["CPU:0", "CPU:1"]
     assert answer["groups"] == [5, 5]                   # the group of batches 5 to 8 holds batch 6
-    assert all(answer["errors"]) and "GPU:5" in answer["errors"][2]
+    assert all(answer["errors"]) and "GPU:5" in answer["errors"][2] and answer["errors"][3].startswith("log_dir=3: expected")
 
 
 def test_charts_without_matplotlib(monkeypatch, tmp_path):

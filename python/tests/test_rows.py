@@ -54,3 +54,23 @@ def test_wrong_choices_are_refused():
             MemoryRows(**wrong)
     with pytest.raises(ValueError, match="'begin' or 'end'"):
         MemoryRows("CPU:0").read("train", 1, None, "middle")
+
+
+def test_time_per_step_leaves_out_tracing_and_pauses(monkeypatch):
+    from vramscope import _rows
+    now = iter([10.0, 10.5, 11.0, 90.0, 90.25, 95.0])
+    monkeypatch.setattr(_rows.time, "perf_counter", lambda: next(now))
+    pace = _rows.Pace()
+    pace.epoch_begins()
+    pace.batch_ended(0)                         # which traced
+    assert pace.seconds is None
+    pace.batch_ended(1)
+    pace.batch_ended(3)                         # steps_per_execution
+    assert pace.seconds == 1.0 / 3
+    pace.epoch_begins()                         # after an evaluation
+    pace.batch_ended(1)
+    pace.batch_ended(2)
+    assert pace.seconds == 0.25
+    pace.epoch_begins()
+    pace.batch_ended(0)                         # an epoch of one batch
+    assert pace.seconds == 0.25

@@ -97,7 +97,7 @@ print(json.dumps({"refused": refused, "ends": ends, "sent": sent, "axes": wandb.
 def test_trackers_get_the_rows_of_the_callback(run_python, python, clients):
     answer = run_python(python, LOOPS).answer
     assert [line.split(";")[1] for line in answer["refused"]] == \
-        [f" call {start} before the training" for start in ("wandb.init()", "mlflow.start_run()", "comet_ml.start()")]
+        [f" call {start} before training starts" for start in ("wandb.init()", "mlflow.start_run()", "comet_ml.start()")]
     names = {None: "memory/train/cpu0/", 2: "memory/train_batch/cpu0/"}
     expected = [{names[batch] + "current_mib": current, names[batch] + "peak_mib": peak} for batch, current, peak in answer["ends"]]
     steps = [2, 0, 6, 1]                    # batch 2 of 4, epoch 0, batch 6 of 8, epoch 1: as Keras' own TensorBoard callback counts

@@ -24,7 +24,9 @@ def said_by_xla(text):
 
 def test_a_temporary_block_is_opened_up(record_python, python, vramscope):
     folder, _ = record_python(python, TRAINING, options=["--xla"])
-    dump, = [file for plans in folder.glob("xla-*") for file in plans.glob("module_*")]  # only the plan is kept
+    files = [file for plans in folder.glob("xla-*") for file in plans.glob("module_*")]
+    dump, = [file for file in files if file.name.endswith("-buffer-assignment.txt")]
+    assert {file.name for file in files} <= {dump.name, dump.name.replace("-buffer-assignment", "")}    # the plan and the module's text
     answer = json.loads(subprocess.check_output([vramscope, "xla", "--json", folder]))
     block, = answer["blocks"]
     assert block["bytes"] == int(re.search(r"size (\d+), preallocated-temp", dump.read_text()).group(1))

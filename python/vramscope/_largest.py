@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 from . import _units
 from .attach import record
@@ -33,39 +33,35 @@ class LargestBatch:
 
 def find(train: Callable[[int], object], samples: int, on: Optional[str], limit: Optional[str], confirm: bool,
          outside: Callable[[], int] = lambda: 0) -> LargestBatch:
-    """`train(n)` runs one training step with a batch of n samples. outside: bytes of the device that are not the pool's, once it is in use."""
+    """`train(n)` runs one training step with a batch of n samples.
+
+    outside: bytes of the device that are not the pool's, once it is in use: recordings this short may have no sample of the card, which shows the context.
+    """
     if (on is None) == (limit is None):
         raise ValueError("expected on=, a device such as '16GiB' or 'H100-80GB', or limit=, the size of the framework's pool")
     small = max(1, samples // 2)
     for batch in (small, 2 * small):
-        train(batch)        # what is made once, such as graphs and the optimizer's state, is no part of a step
+        train(batch)        # what is made once, such as graphs and the optimizer's state, does not belong to a step
     with tempfile.TemporaryDirectory(prefix="vramscope-") as folder:
         batches = [small, 2 * small]
         runs = [_recorded(train, batch, _STEPS, folder) for batch in batches]
-        answer, card, remark = _fitted(runs, batches, on, limit, outside())
+        held = str(outside()) if on is not None else None
+        answer = fit(*runs, on=on, limit=limit, outside=held, batches=batches)
+        card, remark = answer["cards"][0], ""
         row, measured = _row_of(answer), _confirmed(train, card["largest"], folder) if confirm else None
-        # Larger batches may take other kernels, which need more: then a pool smaller by that much decides.
+        # Larger batches may take other kernels, which need more: then less memory decides.
         if row is not None and measured is not None and measured > row["live"] * (1 + _SHARE_FOR_CHANCE):
-            answer = fit(*runs, limit=str(int(card["memory"] * row["live"] / measured)), batches=batches)
+            less = card["memory"] - int(card["available"] * (1 - row["live"] / measured))
+            remark = f"A step with batch {row['batch']:,} needed {_units.percent(measured / row['live'] - 1)} more than forecast, so a smaller one is chosen. "
+            answer = fit(*runs, on=f"{less >> 20}MiB" if on is not None else None, limit=str(less) if on is None else None, outside=held, batches=batches)
             row, measured = _row_of(answer), _confirmed(train, answer["cards"][0]["largest"], folder)
     batch = answer["cards"][0]["largest"]
     sentence = remark + answer["sentence"]
     if measured is not None and row is not None:
         off = measured / row["live"] - 1
-        sentence += f" A step with it needed {abs(off):.1%} {'more' if off > 0 else 'less'}." if abs(off) > _SHARE_FOR_CHANCE else " A step with it needed just that."
+        sentence += (f" A step with it needed {_units.percent(abs(off))} {'more' if off > 0 else 'less'}." if abs(off) > _SHARE_FOR_CHANCE
+                     else " A recorded step confirmed this.")
     return LargestBatch(batch, sentence, card["available"], row["live"] if row else None, measured, answer)
-
-
-def _fitted(runs: List[str], batches: List[int], on: Optional[str], limit: Optional[str], outside: int) -> Tuple[Dict[str, Any], Dict[str, Any], str]:
-    """The answer, the card in it, and what has to be said before its sentence."""
-    answer = fit(*runs, on=on, limit=limit, batches=batches)
-    card = answer["cards"][0]
-    if on is None or outside <= card["memory"] - card["available"]:
-        return answer, card, ""
-    # Recordings this short may have no sample of the card, which shows the context.
-    pool = max(1, card["memory"] - outside)
-    answer = fit(*runs, limit=str(pool), batches=batches)
-    return answer, answer["cards"][0], f"Of {on}, {_units.size(outside)} is for the context, libraries and other programs, as now. "
 
 
 def _row_of(answer: Dict[str, Any]) -> Optional[Dict[str, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from . import _files
 
@@ -27,6 +27,10 @@ class PoolInfo(ctypes.Structure):
 
 def _bytes(text: Optional[Name]) -> Optional[bytes]:
     return text.encode("utf-8", "replace") if isinstance(text, str) else text
+
+
+def _not_direct(*_: Any) -> bool:
+    return False
 
 
 class Recorder:
@@ -55,6 +59,7 @@ class Recorder:
             "jax_compiling": (None, [text, ctypes.c_int, ctypes.POINTER(text), ctypes.POINTER(text), ctypes.POINTER(ctypes.c_uint8),
                                      ctypes.c_size_t]),
             "around": (ctypes.py_object, [ctypes.py_object] * 3),
+            "direct": (ctypes.py_object, []),
         }
         for name, (result, arguments) in prototypes.items():
             function = getattr(library, "vramscope_" + name, None)
@@ -62,6 +67,14 @@ class Recorder:
                 function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         self._pools = (PoolInfo * MAX_POOLS)()
+        # The same as mark(), op_source() and report_event() with texts as they are; True if that could be done.
+        self.mark_directly, self.op_source_directly, self.report_directly = self._direct_calls()
+
+    def _direct_calls(self) -> Tuple[Callable[..., bool], ...]:
+        try:
+            return self.direct() if self.direct is not None else (_not_direct,) * 3  # type: ignore[attr-defined]
+        except (ValueError, SystemError):           # an interpreter without what it needs
+            return (_not_direct,) * 3
 
     def setting_text(self, key: str, value: object) -> None:
         self.setting(_bytes(key), _bytes(str(value)))  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from typing import Any, Container, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _chart, _units
@@ -23,6 +24,25 @@ class Row(NamedTuple):
     device: str
     current: int
     peak: int
+
+
+class Pace:
+    """Time per training step, in the newest epoch: from the end of its first batch to that of its last one. Tracing, evaluations and what
+    happens between epochs do not count."""
+
+    def __init__(self) -> None:
+        self.seconds: Optional[float] = None
+        self._first: Optional[Tuple[int, float]] = None
+
+    def epoch_begins(self) -> None:
+        self._first = None
+
+    def batch_ended(self, batch: int) -> None:
+        now = time.perf_counter()
+        if self._first is None:
+            self._first = batch, now
+        elif batch > self._first[0]:
+            self.seconds = (now - self._first[1]) / (batch - self._first[0])
 
 
 class Answers:

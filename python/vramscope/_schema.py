@@ -54,6 +54,11 @@ REPORTS = {
     "float64_enters": (35, ("file",), ("line", "bytes",)),
     "host_line": (36, ("kind", "file",), ("line", "look", "bytes", "blocks",)),
     "pool_limit": (40, (), ("device", "bytes",)),
+    "built_layers": (41, ("file",), ("line", "layers", "bytes",)),
+    "program_plan": (50, ("function", "file",), ("line", "arguments", "outputs", "aliased", "temporaries",)),
+    "state_not_donated": (51, ("function", "arguments", "file",), ("line", "bytes",)),
+    "donation_failed": (52, ("function", "arguments", "reason", "file",), ("line", "bytes",)),
+    "replicated_arguments": (53, ("function", "arguments", "file",), ("category", "line", "bytes", "copies", "sharded",)),
 }
 
 # Slots of a report in the spool, as many as the longest one needs.

@@ -51,7 +51,7 @@ class Trackers:
         """Raises RuntimeError if no run is active: at the start of the training, not after its first epoch."""
         for name in self._names:
             if _TRACKERS[name].run(self._modules[name]) is None:
-                raise RuntimeError(f"log_to={name!r}: no active run; call {_TRACKERS[name].start} before the training")
+                raise RuntimeError(f"log_to={name!r}: no active run; call {_TRACKERS[name].start} before training starts")
 
     def add(self, axis: str, step: int, readings: Sequence[Any]) -> None:
         """readings: one per device, with `device`, `current` and `peak` in bytes."""

@@ -1,6 +1,7 @@
-"""Sizes and times, by the rule of src/support/units.cpp; tests/serve/test_same_numbers.py compares the two."""
+"""Sizes, times and shares, by the rule of src/support/units.cpp; tests/serve/test_same_numbers.py compares the two."""
 from __future__ import annotations
 
+import math
 from typing import Optional
 
 _KI = 1024
@@ -30,6 +31,11 @@ def duration(seconds: Optional[float]) -> str:
         if us < end:
             return f"{_tenths(us, unit)} {name}"
     return f"{_tenths(us, 3_600_000_000)} h"
+
+
+def percent(share: float) -> str:
+    """0.1256 -> '12.6 %'."""
+    return f"{math.floor(share * 1000 + 0.5) / 10:.1f} %"
 
 
 def rate(per_second: Optional[float]) -> str:

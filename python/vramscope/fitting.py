@@ -15,21 +15,23 @@ from . import _files
 __all__ = ["fit"]
 
 
-def fit(*runs: Union[str, "os.PathLike[str]"], on: Optional[str] = None, limit: Optional[str] = None, batch: Optional[int] = None,
-        batches: Optional[Sequence[int]] = None, allocator: Optional[str] = None) -> Dict[str, Any]:
+def fit(*runs: Union[str, "os.PathLike[str]"], on: Optional[str] = None, limit: Optional[str] = None, outside: Optional[str] = None,
+        batch: Optional[int] = None, batches: Optional[Sequence[int]] = None, seq: Optional[int] = None, allocator: Optional[str] = None) -> Dict[str, Any]:
     """What `vramscope fit --json` prints, with sizes in bytes.
 
     runs: recordings of one program at different batch sizes; a single one gives a wider error.
     on: a size such as "24GiB", or a card such as "H100-80GB"; default: a table of cards.
     limit: of the framework's pool, instead of a device.
+    outside: device memory that the context, libraries and other programs hold, if that is more than was recorded.
     batch: also forecast this one.
     batches: those of the recordings; default: found in their commands or shapes.
+    seq: forecast this sequence length instead of a batch, from recordings at three lengths (`batches` are then these).
     allocator: as for `vramscope whatif`; default: that of the recording.
     """
     if not runs:
         raise ValueError("no recording given: expected one or more .vram files or run folders")
     options: List[str] = []
-    for name, value in (("--on", on), ("--limit", limit), ("--batch", batch), ("--allocator", allocator)):
+    for name, value in (("--on", on), ("--limit", limit), ("--outside", outside), ("--batch", batch), ("--seq", seq), ("--allocator", allocator)):
         if value is not None:
             options += [name, str(value)]
     if batches is not None:

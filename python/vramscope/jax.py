@@ -6,14 +6,15 @@
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import contextlib
+from typing import Any, Iterator, NamedTuple
 
 from . import _units
 from ._memory import memory_info, reset_peak
 from ._rows import MemoryRows as MemoryLog
 from ._rows import Row
 
-__all__ = ["Estimate", "MemoryLog", "Row", "estimate", "memory_info", "reset_peak"]
+__all__ = ["Estimate", "MemoryLog", "RematSaving", "Row", "estimate", "memory_info", "remat_saving", "reset_peak"]
 
 
 class Estimate(NamedTuple):
@@ -47,3 +48,46 @@ def estimate(function: Any, *arguments: Any, **keywords: Any) -> Estimate:
         raise RuntimeError("this device does not report what a program needs; compile for a GPU or the CPU")
     return Estimate(arguments=plan.argument_size_in_bytes, outputs=plan.output_size_in_bytes, aliased=plan.alias_size_in_bytes,
                     temporaries=plan.temp_size_in_bytes, code=plan.generated_code_size_in_bytes)
+
+
+class RematSaving(NamedTuple):
+    """What jax.checkpoint saves in one execution of a program."""
+
+    now: Estimate
+    without: Estimate           # with everything saved for the backward pass, as if jax.checkpoint were not there
+
+    @property
+    def saved(self) -> int:
+        return self.without.total - self.now.total
+
+    def __str__(self) -> str:
+        if self.saved <= 0:
+            return f"jax.checkpoint saves nothing: {_units.size(self.now.total)} with it, {_units.size(self.without.total)} without"
+        return f"jax.checkpoint saves {_units.size(self.saved)}: {_units.size(self.now.total)} instead of {_units.size(self.without.total)}"
+
+
+def remat_saving(function: Any, *arguments: Any, **keywords: Any) -> RematSaving:
+    """Compiles the function twice, as it is and with everything saved that its jax.checkpoint (jax.remat, nn.remat) computes again.
+    Takes what estimate takes. Nothing is executed."""
+    now = estimate(function, *arguments, **keywords)
+    with _everything_saved():
+        return RematSaving(now, estimate(function, *arguments, **keywords))
+
+
+@contextlib.contextmanager
+def _everything_saved() -> Iterator[None]:
+    import jax
+    from jax._src.ad_checkpoint import remat_p
+    from jax.experimental.xla_metadata import set_xla_metadata
+    original = remat_p.bind
+
+    def bind(*values: Any, **parameters: Any) -> Any:
+        return original(*values, **{**parameters, "policy": jax.checkpoint_policies.everything_saveable})
+
+    remat_p.bind = bind
+    try:
+        # The metadata is part of the keys of JAX's caches, which would answer with what was traced before.
+        with set_xla_metadata(vramscope="everything saved"):
+            yield
+    finally:
+        del remat_p.bind

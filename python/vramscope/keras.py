@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Dict, List, Mapping,
 from . import _units
 from ._comparison import Comparison
 from ._memory import MemoryInfo, memory_info
-from ._rows import Answers, Row, Spans, check_choices, device_names
+from ._rows import Answers, Pace, Row, Spans, check_choices, device_names
 from ._trackers import Trackers
 
 if TYPE_CHECKING:
@@ -49,10 +49,12 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
     """
 
     def __init__(self, devices: Union[str, Sequence[str], None] = None, target_batches: Union[Container[int], str] = (),
-                 reset: Optional[str] = "run", log_dir: Optional[str] = None, metric: bool = False, prefix: str = "memory",
+                 reset: Optional[str] = "run", log_dir: Union[str, "os.PathLike[str]", None] = None, metric: bool = False, prefix: str = "memory",
                  log_to: Union[str, Sequence[str]] = ()) -> None:
         super().__init__()
         check_choices(target_batches, reset, ("run", "epoch", "batch", None))
+        if log_dir is not None and not isinstance(log_dir, (str, os.PathLike)):
+            raise TypeError(f"log_dir={log_dir!r}: expected the name of a folder")
         self.devices: List[str] = device_names(devices)
         self.rows = []
         self.in_use_before: Dict[str, int] = {}     # device -> bytes in use when the first training began, besides the model's variables
@@ -64,7 +66,12 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._batches: Dict[str, int] = {}          # phase -> as Keras' TensorBoard callback counts them
         self._first_of_group = 0
         self._first = True                          # nothing was read in this run
-        self._spans = Spans()
+        self._spans, self._pace = Spans(), Pace()
+
+    @property
+    def seconds_per_step(self) -> Optional[float]:
+        """Of the newest epoch, without its first batch; None if it had only one."""
+        return self._pace.seconds
 
     # --- Keras calls these ---------------------------------------------------------------------------------------------------
 
@@ -87,6 +94,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch + 1
+        self._pace.epoch_begins()
         self._begin("train", None)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -97,6 +105,7 @@ class MemoryCallback(_keras.callbacks.Callback, Answers):
         self._batch_begin("train", batch)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._pace.batch_ended(batch)
         self._batch_end("train", batch, logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
@@ -221,7 +230,7 @@ _MUCH = 0.02        # of the peak
 
 
 def compare(models: Mapping[str, Union[Train, MemoryCallback]], devices: Union[str, Sequence[str], None] = None) -> Comparison:
-    """The peaks of several models as a table and a grouped bar plot.
+    """The peaks of several models, and the time of a training step, as a table and a grouped bar plot.
 
         def small(memory):
             build(16).fit(x, y, callbacks=[memory])
@@ -257,7 +266,8 @@ def compare(models: Mapping[str, Union[Train, MemoryCallback]], devices: Union[s
         columns[name] = {**figures, "in use before": before}
     if by_itself:
         notes.insert(0, "Each model was measured by itself: session cleared, garbage collected, peak reset; figures are above what was in use before.")
-    return Comparison("model", columns, notes)
+    seconds = {name: getattr(one, "seconds_per_step", None) for name, one in measured.items()}
+    return Comparison("model", columns, notes, seconds if any(each is not None for each in seconds.values()) else None)
 
 
 def _measure(name: str, train: Train, devices: Union[str, Sequence[str], None]) -> MemoryCallback:

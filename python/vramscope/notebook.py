@@ -24,6 +24,18 @@ from .trace import Trace
 _EVERY_S = 0.5
 _MOST_POINTS = 400
 _REPORT_BUDGET = "1MB"  # it becomes part of the notebook
+# A frame knows the colors of the system only, not those that were chosen in JupyterLab or VS Code: the notebook tells it. Where
+# scripts of an output do not run, the report has the system's colors.
+_TELL_THEME = """<script>(() => {
+  const frame = document.currentScript.previousElementSibling;
+  const dark = () => document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
+  const known = () => "jpThemeLight" in document.body.dataset || /vscode-/.test(document.body.className);
+  const tell = () => { if (known()) frame.contentWindow?.postMessage({ vramscopeTheme: dark() ? "dark" : "light" }, "*"); };
+  frame.addEventListener("load", tell);
+  tell();
+  const watch = new MutationObserver(() => frame.isConnected ? tell() : watch.disconnect());
+  watch.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
+})()</script>"""
 
 
 def _default_device() -> Optional[str]:
@@ -108,7 +120,7 @@ def answer_html(trace: Trace) -> str:
     # Not srcdoc: such a page has no address of its own, and the report keeps its state in the address.
     frame = "" if page is None else (
         f"<iframe title='vramscope report' style='width:100%;height:720px;border:1px solid #8888;border-radius:8px' "
-        f"src='data:text/html;base64,{base64.b64encode(page).decode()}'></iframe>")
+        f"src='data:text/html;base64,{base64.b64encode(page).decode()}'></iframe>{_TELL_THEME}")
     text = f"<pre style='line-height:1.3;white-space:pre;overflow-x:auto'>{summary}</pre>"
     return f"{frame}<details{' open' if page is None else ''}><summary>Summary as text</summary>{text}</details>"
 

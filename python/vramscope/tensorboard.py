@@ -17,6 +17,7 @@ import socket
 import struct
 import threading
 import time
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Dict, List, Mapping, Optional, Set, Type, Union
@@ -91,14 +92,18 @@ def _scalar(tag: str, value: float, first: bool) -> bytes:
     return _bytes(1, _bytes(1, str(tag).encode()) + (_bytes(9, _SCALAR_METADATA) if first else b"") + _bytes(8, tensor))
 
 
+def _new_file(folder: Path) -> FileIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}.vramscope"
+    return FileIO(folder / name, "x")
+
+
 class Writer:
     """An event file in `folder`. Each `add` reaches the file immediately, so that no points are lost if the run is killed."""
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"]) -> None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}.vramscope"
-        self.path = Path(folder) / name
-        self._file = open(self.path, "xb", buffering=0)  # noqa: SIM115
+        self._file = _new_file(Path(folder))
+        self.path = Path(self._file.name)
         self._lock = threading.Lock()
         self._known: Set[str] = set()
         self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
@@ -140,22 +145,14 @@ def memory_scalars(info: MemoryInfo, prefix: str = "memory") -> Dict[str, Option
     return scalars
 
 
-# Of a step: the name in the answer of `vramscope steps --json`, and in TensorBoard.
-_OF_STEP = {"peak": "peak", "before": "at its start", "after": "at its end", "growth": "growth", "allocated": "allocated",
-            "forward_peak": "forward peak", "backward_peak": "backward peak", "optimizer_peak": "optimizer peak"}
-
-
 def write_trace(trace: Union[str, "os.PathLike[str]", Trace], folder: Union[str, "os.PathLike[str]"]) -> List[Path]:
     """Writes the steps of a recorded run for TensorBoard: memory and time of each, with the number of the step as the x axis.
 
     Each process of a run with several gets a folder of its own, which TensorBoard shows as one line each. Returns the event files.
     ValueError where the trace has no steps.
     """
-    path = Path(trace.path if isinstance(trace, Trace) else trace)
-    files = sorted(path.glob("*.vram")) if path.is_dir() else [path]
-    if not files:
-        raise ValueError(f"{path}: no trace in this folder; record one with 'vramscope run'")
-    return [_write_process(Trace(file), Path(folder) if len(files) == 1 else Path(folder) / _folder_name(file)) for file in files]
+    processes = (trace if isinstance(trace, Trace) else Trace(trace))._processes()
+    return [_write_process(each, Path(folder) if len(processes) == 1 else Path(folder) / _folder_name(each.path)) for each in processes]
 
 
 def _folder_name(file: Path) -> str:
@@ -164,21 +161,7 @@ def _folder_name(file: Path) -> str:
 
 
 def _write_process(trace: Trace, folder: Path) -> Path:
-    overview = trace.summary()["overview"]
-    answers = {place["name"]: trace.steps("--place", place["name"])["steps"] for place in overview["places"] if not place["driver"]}
-    if not any(answer["steps"] for answer in answers.values()):
-        why = next((answer["sentence"] for answer in answers.values()), "nothing was allocated")
-        raise ValueError(f"{trace.path}: {why}")
-    began = overview["start_realtime_us"] / 1e6
-    timed: Set[object] = set()
-    with Writer(folder) as writer:
-        for place, answer in answers.items():
-            for step in answer["steps"]:
-                kind, number = step["kind"], step["number"]
-                scalars: Dict[str, Optional[float]] = {f"memory/{kind}/{place}/{name} (MiB)": step[key] / _MIB for key, name in _OF_STEP.items()
-                                                       if step[key] or not key.endswith("_peak")}       # 0: no such phase was seen
-                if (kind, number) not in timed:             # the same in every place
-                    timed.add((kind, number))
-                    scalars[f"time/{kind}/step (ms)"] = (step["end_us"] - step["begin_us"]) / 1000
-                writer.add(scalars, number, began + step["end_us"] / 1e6)
-    return writer.path
+    events = trace._export("tensorboard")
+    with _new_file(folder) as file:
+        file.write(events)
+    return Path(file.name)

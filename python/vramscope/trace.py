@@ -106,13 +106,17 @@ class Trace:
     def arrow(self, table: str = "blocks") -> Any:
         """A table of docs/guide/formats.md as a pyarrow.Table, which must be installed; of a run folder, the rows of every process."""
         import pyarrow
+        return pyarrow.concat_tables(pyarrow.ipc.open_file(each._export("arrow", "--table", table)).read_all() for each in self._processes())
+
+    def _processes(self) -> List["Trace"]:
+        """A trace for each process of the run."""
         files = sorted(self.path.glob("*.vram")) if self.path.is_dir() else [self.path]
         if not files:
             raise ValueError(f"{self.path}: no trace in this folder; record one with 'vramscope run'")
-        return pyarrow.concat_tables(pyarrow.ipc.open_file(Trace(file)._export("arrow", table)).read_all() for file in files)
+        return [Trace(file) for file in files]
 
-    def _export(self, to: str, table: str) -> bytes:
-        done = subprocess.run([self._program, "export", self._operand, "--to", to, "--table", table, "-o", "-"], capture_output=True)
+    def _export(self, to: str, *options: str) -> bytes:
+        done = subprocess.run([self._program, "export", self._operand, "--to", to, *options, "-o", "-"], capture_output=True)
         if done.returncode != 0:
             raise ValueError(done.stderr.decode(errors="replace").strip())
         return done.stdout

@@ -1,4 +1,6 @@
 // What each layer holds at a moment, and the most that it ever held by itself.
+#include <tsl/robin_set.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,12 +12,15 @@
 #include "analyze/attribute/op_names.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/state.h"
+#include "analyze/steps/step_time.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
 
 using support::format_size;
+
+constexpr std::size_t kMostOps = 50;  // with their time
 
 // The highest live total of each layer on its own, by name.
 struct OwnPeaks {
@@ -67,11 +72,18 @@ std::map<std::uint32_t, std::uint64_t> model_order(const Store& store, Moment fr
   return active;
 }
 
-// The position of each layer in the graphs that Python traced. There, the ops are in the order of the program's own calls.
+// The position of each layer in the graphs that Python traced. There, the ops are in the order of the program's own calls. Before
+// a model is traced, a layer may be traced alone, to learn the shape of its result: what comes before the first op that ran
+// counts only for layers that come nowhere else.
 std::map<std::string_view, std::size_t> traced_order(const Store& store) {
-  std::map<std::string_view, std::size_t> out;
+  tsl::robin_set<std::string_view> ran;
+  for (const Kind& kind : store.kinds) ran.insert(store.text(store.site_of(kind).op));
   const auto& sources = store.dictionaries().op_sources;
-  for (std::size_t i = 0; i < sources.size(); ++i) out.try_emplace(store.text(sources[i].layer), i);
+  const auto first = std::ranges::find_if(sources, [&](const auto& source) { return ran.contains(store.text(source.op)); });
+  const auto begin = static_cast<std::size_t>(first - sources.begin());
+  std::map<std::string_view, std::size_t> out;
+  for (std::size_t i = begin; i < sources.size(); ++i) out.try_emplace(store.text(sources[i].layer), i);
+  for (std::size_t i = 0; i < begin; ++i) out.try_emplace(store.text(sources[i].layer), i);
   return out;
 }
 
@@ -177,20 +189,34 @@ void complete_rows(const Store& store, const OwnPeaks& own, Moment at, RowsByLay
   }
 }
 
-// `step` is one step, or the whole stretch if there are no steps. After the layers come groups such as the optimizer, whose ops
-// run at any time, then blocks outside of all layers.
-std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLayer rows) {
+// A layer that only takes time, such as one that changes a shape, has no row.
+void add_times(const StepTime& time, RowsByLayer& rows) {
+  if (time.layers.empty()) return;
+  for (auto& [layer, row] : rows) {
+    const auto found = time.layers.find(row.name);
+    row.time_us = found != time.layers.end() ? found->second : 0;
+  }
+}
+
+// Where a row comes: the input first, then layers in the order of the model, those that a step does not make after them, then
+// groups such as the optimizer, whose ops run at any time, then blocks outside of all layers.
+std::uint64_t place_of(const Store& store, const std::map<std::uint32_t, std::uint64_t>& positions, std::uint32_t layer) {
   constexpr std::uint64_t kLast = ~std::uint64_t{0};
+  if (layer == 0) return kLast;
+  const std::string_view name = store.name(layer);
+  if (name == kInputGroup) return 0;
+  if (!is_layer(name)) return kLast - 1;
+  const auto position = positions.find(layer);
+  return position == positions.end() ? kLast - 2 : position->second;
+}
+
+// `step` is one step, or the whole stretch if there are no steps.
+std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLayer rows) {
   const auto positions = model_order(store, step.from, step.to);
   const auto lines = lines_of(store, step.from, step.to);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
   order.reserve(rows.size());
-  for (const auto& [layer, row] : rows) {
-    const auto position = positions.find(layer);
-    const bool group = layer != 0 && !is_layer(store.name(layer)) && store.name(layer) != kInputGroup;
-    const std::uint64_t otherwise = layer == 0 ? kLast : group ? kLast - 1 : kLast - 2;
-    order.emplace_back(layer == 0 || group || position == positions.end() ? otherwise : position->second, layer);
-  }
+  for (const auto& [layer, row] : rows) order.emplace_back(place_of(store, positions, layer), layer);
   std::ranges::sort(order);
   sort_as_traced(store, order);
   std::vector<LayerRow> out;
@@ -233,7 +259,10 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
 
   RowsByLayer rows = live_rows(store, grouper, *at);
   complete_rows(store, own_peaks(store, grouper, stretch.from, stretch.to), *at, rows);
+  StepTime time = step_time(store, steady, kMostOps);
+  add_times(time, rows);
   Layers out;
+  out.ops = std::move(time.ops);
   out.at = *at;
   out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kAtSteadyPeak : "then");
   out.rows = in_model_order(store, first_step, std::move(rows));

@@ -83,9 +83,10 @@ LedgerLine line_of(std::string name, std::optional<Bytes> bytes, Parts parts, st
 
 LedgerLine device_line(const std::optional<DeviceAt>& card, std::uint64_t time_us) {
   if (!card) return line_of("device used", {}, {}, std::string(kNoSample));
-  if (!card->process) return line_of("device used", card->used, {}, "the card does not report which process holds it");
-  LedgerLine out = line_of("device used", card->used, {{"this process", *card->process}, {"other processes", card->others}},
-                           in_words(*card, time_us));
+  LedgerLine out = card->process
+                       ? line_of("device used", card->used, {{"this process", *card->process}, {"other processes", card->others}},
+                                 in_words(*card, time_us))
+                       : line_of("device used", card->used, {}, "the card does not report which process holds it");
   out.uncertain = card->uncertain;
   return out;
 }
@@ -98,11 +99,12 @@ std::string why_negative(const DeviceAt& card) {
 
 LedgerLine process_line(const std::optional<DeviceAt>& card, const DriverLevel& driver, std::optional<Bytes> context) {
   const std::optional<Bytes> bytes = card ? card->process : std::nullopt;
-  if (!driver.recorded) return line_of("this process", bytes, {});
-  Parts parts = {{"driver level", driver.total}, {"driver rounding", driver.rounding}};
-  if (context) parts.emplace_back("context", *context);
-  LedgerLine out = line_of("this process", bytes, std::move(parts),
-                           "the rest is modules and kernels loaded since, and memory the driver keeps for itself");
+  Parts parts;
+  if (driver.recorded) parts = {{"driver level", driver.total}, {"driver rounding", driver.rounding}};
+  if (driver.recorded && context) parts.emplace_back("context", *context);
+  LedgerLine out =
+      line_of("this process", bytes, std::move(parts),
+              driver.recorded ? "the rest is modules and kernels loaded since, and memory the driver keeps for itself" : "");
   if (card) out.uncertain = card->uncertain;
   if (out.residual.value_or(0) < 0) out.note = why_negative(*card);
   return out;

@@ -12,6 +12,7 @@
 #include "analyze/steps/pace.h"
 #include "analyze/steps/phases.h"
 #include "analyze/steps/shape_change.h"
+#include "analyze/steps/usual.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -21,10 +22,8 @@ using support::format_size;
 
 // A step whose peak or growth stands out from the median of the steady ones.
 void name_outliers(Steps& out) {
-  if (!out.has_steady) return;
   std::vector<Bytes> peaks;
-  for (std::uint64_t i = out.steady_first; i <= out.steady_last; ++i)
-    if (!out.steps[i].warmup) peaks.push_back(out.steps[i].peak);
+  for (const std::size_t i : steady_steps(out)) peaks.push_back(out.steps[i].peak);
   if (peaks.size() < 4) return;
   std::ranges::sort(peaks);
   Bytes median = peaks[peaks.size() / 2], spread = peaks[peaks.size() * 9 / 10] - peaks[peaks.size() / 10];

@@ -119,8 +119,8 @@ std::string summary_sentence(const Summary& summary, std::string_view headline);
 // Device pools before host pools, then by size.
 const PoolSummary* main_pool(const Summary& summary);
 
-// What is wrong with a run, for a list of runs: "out of memory", "grows", or nothing.
-std::string_view trouble_of(const Overview& overview, const Leaks& leaks);
+// What is wrong with a run, for a list of runs: "out of memory", "grows", "killed by SIGKILL in step 41", or nothing.
+std::string trouble_of(const Engine& engine, const Leaks& leaks);
 
 // Two or more runs, each at its own steady peak (its peak if there is no steady state), and all at the same place.
 Result<Compare> compare(std::span<const Engine* const> runs, std::span<const std::string> names, std::string_view where = {});

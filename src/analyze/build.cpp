@@ -1,9 +1,7 @@
 #include "analyze/build.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <new>
 #include <optional>
 
 #include <fmt/format.h>
@@ -21,6 +19,7 @@
 #include "analyze/steps/marks.h"
 #include "analyze/steps/measure.h"
 #include "analyze/verdict/empty_regions.h"
+#include "support/work_timer.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -43,7 +42,7 @@ class Build {
     support::MemoryBudget memory(reader.memory_limit() / kWorkingShare);
     if (!memory.take(reader.events(), kEventBytes) || !memory.take(reader.allocs(), kAllocBytes))
       return asks_for_too_much(reader);
-    if (auto ok = make_columns(reader.events(), reader.allocs()); !ok) return ok;
+    make_columns(reader.events(), reader.allocs());
     auto tables = scan(reader, columns_, threads_, memory);
     if (!tables) return std::unexpected(tables.error());
     tables_ = std::move(*tables);
@@ -55,7 +54,7 @@ class Build {
     const trace::Reader& reader = draft.reader();
     if (auto ok = read(reader); !ok) return ok;
     show_columns(draft);
-    if (auto ok = sort_lifetimes(draft); !ok) return ok;
+    sort_lifetimes(draft);
     name_kinds(tables_, reader.dictionaries(), names_);
     show_tables(draft);
 
@@ -75,12 +74,13 @@ class Build {
     region_use_ = region_use(draft, threads_);
     tables_.counts.main_place = static_cast<std::uint64_t>(main) + 1;
     tables_.counts.tags_unmatched = attribution.unmatched;
-    if (auto ok = write_tables(); !ok) return ok;
-    return write_measures(measured.pyramid, measured.steps, measured.peaks, attribution.tagged);
+    write_tables();
+    write_measures(measured.pyramid, measured.steps, measured.peaks, attribution.tagged);
+    return {};
   }
 
   // Adds everything that was read to the index.
-  Status write_tables() {
+  void write_tables() {
     table(Section::chunks, tables_.chunks);
     table(Section::kinds, tables_.kinds);
     table(Section::regions, tables_.regions);
@@ -100,7 +100,6 @@ class Build {
     put(Section::driver_tally, std::span<const Held>(&tally_.driver, 1));
     table(Section::owner_tallies, tally_.owners);
     put(Section::counts, std::span<const Counts>(&tables_.counts, 1));
-    return written_;
   }
 
  private:
@@ -122,22 +121,18 @@ class Build {
   }
 
   template <typename T>
-  Status column(Section id, std::uint64_t count, std::span<T>& to) {
-    auto span = index_.add_column<T>(id, count);
-    if (!span) throw std::bad_alloc();  // whoever opens the trace reports it with the name of the trace
-    to = *span;
-    return {};
+  void column(Section id, std::uint64_t count, std::span<T>& to) {
+    to = index_.add_column<T>(id, count);
   }
 
-  Status make_columns(std::uint64_t events, std::uint64_t allocs) {
-    Status ok = column(Section::birth, allocs, columns_.birth);
-    if (ok) ok = column(Section::death, allocs, columns_.death);
-    if (ok) ok = column(Section::kind, allocs, columns_.kind);
-    if (ok) ok = column(Section::attributes, allocs, columns_.attributes);
-    if (ok) ok = column(Section::address, allocs, columns_.address);
-    if (ok) ok = column(Section::ref, events, columns_.ref);
-    if (ok) ok = column(Section::tick, events, columns_.tick);
-    return ok;
+  void make_columns(std::uint64_t events, std::uint64_t allocs) {
+    column(Section::birth, allocs, columns_.birth);
+    column(Section::death, allocs, columns_.death);
+    column(Section::kind, allocs, columns_.kind);
+    column(Section::attributes, allocs, columns_.attributes);
+    column(Section::address, allocs, columns_.address);
+    column(Section::ref, events, columns_.ref);
+    column(Section::tick, events, columns_.tick);
   }
 
   void show_columns(Store& draft) const {
@@ -174,14 +169,13 @@ class Build {
     draft.steps = steps_.steps;
   }
 
-  Status sort_lifetimes(Store& draft) {
+  void sort_lifetimes(Store& draft) {
     std::uint64_t born = tables_.counts.allocs;
     std::span<std::uint32_t> order;
-    if (auto ok = column(Section::class_order, born, order); !ok) return ok;
+    column(Section::class_order, born, order);
     class_start_ = sort_by_lifetime(columns_.birth, columns_.death, order, threads_);
     draft.class_order = order;
     draft.class_start = class_start_;
-    return {};
   }
 
   void find_steps(Store& draft, const PoolSet& pools) {
@@ -206,15 +200,15 @@ class Build {
 
   template <typename T>
   void put(Section id, std::span<const T> values) {
-    if (written_) written_ = index_.add_table(id, values);
+    index_.add_table(id, values);
   }
   template <typename T>
   void table(Section id, const std::vector<T>& values) {
     put(id, std::span<const T>(values));
   }
 
-  Status write_measures(const Pyramid& pyramid, const std::vector<StepMeasure>& measures, const std::vector<PlacePeak>& peaks,
-                        const std::vector<TaggedRow>& tagged) {
+  void write_measures(const Pyramid& pyramid, const std::vector<StepMeasure>& measures, const std::vector<PlacePeak>& peaks,
+                      const std::vector<TaggedRow>& tagged) {
     table(Section::cohorts, cohorts_.cohorts);
     table(Section::cohort_counts, cohorts_.counts);
     table(Section::class_start, class_start_);
@@ -228,7 +222,6 @@ class Build {
     put(Section::pyramid_leaves, pyramid.leaves());
     put(Section::pyramid_start, pyramid.start());
     put(Section::pyramid_peak, pyramid.peak());
-    return written_;
   }
 
   Index& index_;
@@ -236,7 +229,6 @@ class Build {
   Columns columns_;
   Tables tables_;
   Tally tally_;
-  Status written_;
   NameTable names_;
   StepsFound steps_;
   CohortTable cohorts_;
@@ -259,10 +251,6 @@ Result<trace::Reader> open_reader(const std::filesystem::path& trace, const std:
   return reader;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 Result<Store> open_store(const std::filesystem::path& trace, const OpenOptions& options) {
@@ -274,12 +262,12 @@ Result<Store> open_store(const std::filesystem::path& trace, const OpenOptions& 
   if (cache)
     if (auto index = cache->find(*reader, threads)) return Store(std::move(*index), std::move(*reader));
 
-  const auto start = std::chrono::steady_clock::now();
+  const support::WorkTimer timer;
   Store draft(std::move(*reader));
   auto index = build(draft, threads);
   if (!index) return std::unexpected(index.error());
   // Keeping an index that is built as fast as it is read would only fill the disk.
-  if (cache && seconds_since(start) >= options.index_after_s) cache->keep(*index, draft.reader(), threads);
+  if (cache && timer.seconds() >= options.index_after_s) cache->keep(*index, draft.reader(), threads);
   return Store(std::move(*index), std::move(draft).release());
 }
 
@@ -289,7 +277,7 @@ Result<Store> read_store(const std::filesystem::path& trace, unsigned threads) {
   Index index;
   Build build(index, threads);
   if (auto ok = build.read(*reader); !ok) return std::unexpected(ok.error());
-  if (auto ok = build.write_tables(); !ok) return std::unexpected(ok.error());
+  build.write_tables();
   return Store(std::move(index), std::move(*reader));
 }
 

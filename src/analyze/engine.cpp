@@ -46,6 +46,7 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
     measure_pools(s.store, p);
     settle(p, s.figures);
   }
+  for (const Place& place : s.places) s.levels.push_back(region_levels(s.store, place));
   if (s.main >= 0) {
     auto leaves = s.store.index().table<Leaf>(Section::pyramid_leaves);
     auto start = s.store.index().table<Bytes>(Section::pyramid_start), peak = s.store.index().table<Bytes>(Section::pyramid_peak);
@@ -89,7 +90,7 @@ Bytes Engine::live_at(Moment at, int place) const {
 
 Bytes Engine::regions_at(Moment at, int place) const {
   auto where = state_->place(place);
-  return where ? region_bytes_at(state_->store, **where, at) : 0;
+  return where ? state_->regions_at(**where, at) : 0;
 }
 
 Status Engine::check_filter(std::string_view where) const {

@@ -84,7 +84,10 @@ struct Framework {
   // Fills in the allocator and the settings of the recording; `limit` is that of the place. NULL: it has no cache.
   Status (*set_replay)(const Store& store, Bytes limit, RecordedPool& pool) = nullptr;
   std::span<const AllocatorSetting> allocators = {};
-  bool adds_to_gradients = false;  // accumulated gradients are the kept ones; otherwise they exist beside all new ones
+  // Words in names of ops that use another algorithm if the workspace for one is refused.
+  std::span<const std::string_view> ops_with_optional_workspace = {};
+  bool keeps_unfactored_state = false;  // an optimizer with factored state allocates the other one too, and does not use it
+  bool adds_to_gradients = false;       // accumulated gradients are the kept ones; otherwise they exist beside all new ones
   // Of the live peak in a forecast, if graphs were traced: their ops run in an order that differs from process to process.
   double order_error_on_host = 0, order_error_on_gpu = 0;
 

@@ -17,17 +17,22 @@ std::vector<HostGraph> built_graphs(const Store& store) {
   // By depth: growth of functions whose outer one has not been reported yet. Unsigned, because a file may say anything: sums
   // wrap.
   std::vector<std::uint64_t> inner(kDeepest + 2, 0);
+  const auto add = [&](std::string_view function, std::string line, std::uint64_t ops, std::uint64_t bytes) {
+    HostGraph& here = by_place[{std::string(function), std::move(line)}];
+    here.traces += 1;
+    here.ops += ops;
+    here.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(here.bytes) + bytes);
+  };
   for (const trace::Report& report : store.reports) {
+    if (const auto* const built = std::get_if<trace::BuiltLayers>(&report))
+      add("layers", reported_line(store, *built), built->layers, built->bytes);
     const auto* const graph = std::get_if<trace::TracedGraph>(&report);
     if (graph == nullptr || graph->depth > kDeepest) continue;
     const std::uint64_t grown = graph->host_after - graph->host_before;
     inner[graph->depth] += grown;
     const std::uint64_t own = grown - std::exchange(inner[graph->depth + 1], 0);
     if (graph->depth == 0) inner[0] = 0;
-    HostGraph& here = by_place[{std::string(store.text(graph->function)), reported_line(store, *graph)}];
-    here.traces += 1;
-    here.ops += graph->ops;
-    here.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(here.bytes) + own);
+    add(store.text(graph->function), reported_line(store, *graph), graph->ops, own);
   }
   std::vector<HostGraph> out;
   for (auto& [place, graph] : by_place) {

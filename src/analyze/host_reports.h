@@ -7,10 +7,8 @@
 
 namespace vramscope::analyze {
 
-// Whether the report is about layers that were put together without a graph; then host_after is what they added.
-inline bool only_built_layers(const trace::TracedGraph& graph) { return graph.host_before == 0; }
-
-// By function and line, largest first. What an inner function added is not counted again in the one around it.
+// By function and line, largest first; layers that were put together without a graph are one "function" per line. What an inner
+// function added is not counted again in the one around it.
 std::vector<HostGraph> built_graphs(const Store& store);
 
 // In the order in which the program creates them.

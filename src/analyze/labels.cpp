@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "support/sentence.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -27,17 +26,12 @@ std::string label_of(const Step& step) {
 }
 
 std::string label_of(const Finding& finding) {
-  std::string label = finding.view == "map" || finding.view == "fragmentation" ? "Pool map"
-                      : finding.view == "oom"                                  ? "OOM"
-                                                                               : support::capitalized(finding.view);
   if (!finding.where.empty() && finding.where.find(' ') == std::string::npos) {
     std::string what = finding.where.substr(finding.where.find(':') + 1);
     if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
-    return fmt::format("{}, {}", label, what);
+    return what;
   }
-  if (!finding.at.empty() && !finding.at.starts_with("moment:") && !finding.at.starts_with(finding.view))
-    return fmt::format("{}, {}", label, finding.at);
-  return label;
+  return finding.at.starts_with("moment:") || finding.at.starts_with(finding.view) ? "" : finding.at;
 }
 
 std::string label_of(const Sample& sample) {

@@ -15,12 +15,16 @@ std::string label_of_duration(std::uint64_t us);
 std::string label_of(const Leaks& leaks);
 // "Step 20"; "evaluation 3" for a step that is not one of training.
 std::string label_of(const Step& step);
-// "Peak, dense_1": where a finding is shown, and what of it.
+// "dense_1", "steady": what of a view a finding is about; empty if it is the whole view.
 std::string label_of(const Finding& finding);
 // "1.2 GiB of 80.0 GiB"; without a total, "1.2 GiB".
 std::string label_of(const Sample& sample);
 // "1.2 GiB held at the end", of the pools of a place.
 std::string label_of_pools(const Place& place);
+
+// Figures of a run that is compared with others. The page capitalizes them.
+inline constexpr std::string_view kSteadyPeakOfRun = "steady peak", kPeakOfRun = "peak", kLeftAfterStep = "left after a step",
+                                  kPoolOfRun = "pool", kBlocksPerStep = "blocks per step", kSamplesPerStep = "samples per step";
 
 inline constexpr std::string_view kNoRegions = "no regions were recorded";
 inline constexpr std::string_view kNoHostSample = "not recorded";

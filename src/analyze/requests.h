@@ -70,7 +70,9 @@ struct WhatifRequest {
 struct FitRequest {
   std::string on;                      // a size, or a card such as "H100-80GB"; empty = a table of cards
   Bytes limit = 0;                     // of the pool, instead of a device
+  Bytes outside = 0;                   // device memory that is not the pool's, if that is more than was recorded
   std::uint64_t batch = 0;             // to forecast; 0 = only the largest that fits
+  std::uint64_t seq = 0;               // instead: the recordings differ in their sequence length, and this one is forecast
   std::vector<std::uint64_t> batches;  // of the recordings; empty = found in their commands or shapes
   std::string allocator;               // as in WhatifRequest; empty = that of the recording
   std::string where;

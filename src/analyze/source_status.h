@@ -10,7 +10,7 @@ namespace vramscope::analyze {
 
 inline constexpr std::string_view kNoLiveBlock = "No live block belongs to this file at this instant.";
 inline constexpr std::string_view kGiveSourceRoot =
-    "Start the viewer with --source-root DIR, where DIR contains the program's source files.";
+    "Start the viewer with `--source-root DIR`, where DIR contains the program's source files.";
 inline constexpr std::string_view kChangedSince = "The file was changed after the recording started: its lines may have moved.";
 
 // Why the trace has no text of the file.

@@ -13,9 +13,11 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute/attribute.h"
+#include "analyze/attribute/categories.h"
 #include "analyze/attribute/jax/op_names.h"
 #include "analyze/attribute/op_names.h"
 #include "analyze/query/state.h"
+#include "analyze/xla_frames.h"
 #include "support/owned_fd.h"
 #include "support/owned_folder.h"
 #include "support/units.h"
@@ -50,11 +52,32 @@ struct Range {
 struct Value {
   std::string name;
   Bytes size = 0, offset = 0;
+  std::string shape;
+};
+
+// Where a value comes from: the metadata of its instruction.
+struct Origin {
+  std::string op, line;
+  std::uint64_t frame = 0;
 };
 
 std::string name_in(std::string_view line) {
   std::string_view number_and_name = between(line, "<", " @");
   return std::string(number_and_name.substr(std::min(number_and_name.find(' ') + 1, number_and_name.size())));
+}
+
+// "f32[64,256]", without the layout.
+std::string shape_in(std::string_view line) {
+  const std::string_view shape = between(line, "): ", "{");
+  return std::string(shape.substr(0, shape.find(' ')));
+}
+
+// Older versions of XLA name the line itself, newer ones a stack.
+Origin origin_in(std::string_view line, std::string_view op) {
+  Origin out{std::string(op), {}, number(between(line, "stack_frame_id=", " ")).value_or(0)};
+  if (const std::string_view file = between(line, "source_file=\"", "\""); !file.empty())
+    out.line = short_line(file, number(between(line, "source_line=", " ")).value_or(0));
+  return out;
 }
 
 class Dump {
@@ -65,6 +88,7 @@ class Dump {
       take(text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
+    find_backward_pass();
   }
 
   std::vector<XlaBlock> blocks() const {
@@ -94,10 +118,12 @@ class Dump {
   void allocation(std::string_view line) {
     if (line.starts_with("allocation ")) {
       in_temporary_ = line.find("preallocated-temp") != std::string_view::npos;
+      if (const std::string_view shape = between(line, "shape |", "|"); line.find(", parameter ") != std::string_view::npos)
+        parameters_.insert(std::string(shape));
       if (in_temporary_) temporaries_.emplace_back(number(between(line, "size ", ",")).value_or(0), std::vector<Value>());
     } else if (in_temporary_ && line.starts_with(" value:")) {
       auto size = number(between(line, "(size=", ",")), offset = number(between(line, "offset=", ")"));
-      if (size && offset) temporaries_.back().second.push_back({name_in(line), *size, *offset});
+      if (size && offset) temporaries_.back().second.push_back({name_in(line), *size, *offset, shape_in(line)});
     }
   }
 
@@ -105,16 +131,16 @@ class Dump {
     if (line.starts_with("<")) current_ = name_in(line);
     if (!line.starts_with(" from instruction:")) return;
     if (std::string_view op = between(line, "op_name=\"", "\""); !op.empty())
-      ops_[current_] = op;
+      origins_[current_] = origin_in(line, op);
     else if (std::string_view copied = between(line, " copy(%", ")"); !copied.empty())
       copies_[current_] = copied;
   }
 
   // A copy that XLA has added stands for the op whose result it is. In a damaged plan, copies may go round in a circle.
-  std::string op_of(std::string name) const {
+  Origin origin_of(std::string name) const {
     constexpr int kMostCopies = 8;
     for (int steps = 0; steps <= kMostCopies; ++steps) {
-      if (const auto op = ops_.find(name); op != ops_.end()) return op->second;
+      if (const auto origin = origins_.find(name); origin != origins_.end()) return origin->second;
       const auto copy = copies_.find(name);
       if (copy == copies_.end()) break;
       name = copy->second;
@@ -169,11 +195,32 @@ class Dump {
       if (end <= begin) continue;
       covered = end;
       auto [from, to] = range_of(v->name);
-      out.parts.push_back({v->name, op_of(v->name), "", "", end - begin, v->offset, from, to});
+      const Origin origin = origin_of(v->name);
+      out.parts.push_back(
+          {v->name, origin.op, "", origin.line, end - begin, v->offset, from, to, category_of(*v, origin.op), origin.frame});
       sum += end - begin;
     }
     out.unused = out.bytes - std::min(sum, out.bytes);
     std::ranges::stable_sort(out.parts, std::greater(), &XlaPart::bytes);
+  }
+
+  // Of a program of JAX, whose ops say which pass they belong to: what the forward pass leaves for the backward pass, what the
+  // backward pass computes again, and gradients, which have the shape of a parameter.
+  std::string category_of(const Value& value, const std::string& op) const {
+    if (!jax::is_name(op)) return {};
+    const Stage stage = jax::meaning_of_op(op).stage;
+    if (op.find("rematted_computation") != std::string::npos) return "recomputed activations";
+    if (stage == Stage::backward)
+      return std::string(name_of(parameters_.contains(value.shape) ? Shown::gradients : Shown::activation_gradients));
+    if (stage == Stage::forward && backward_from_ < range_of(value.name).to) return std::string(name_of(Shown::activations));
+    return std::string(name_of(Shown::temporaries));
+  }
+
+  void find_backward_pass() {
+    for (const auto& [name, origin] : origins_)
+      if (const auto range = ranges_.find(name);
+          range != ranges_.end() && jax::is_name(origin.op) && jax::meaning_of_op(origin.op).stage == Stage::backward)
+        backward_from_ = std::min(backward_from_, range->second.from);
   }
 
   // Values of called computations have no range of their own: they may be in use at any time.
@@ -186,9 +233,12 @@ class Dump {
   bool understood_ = false, in_temporary_ = false;
   std::string current_;
   std::vector<std::pair<Bytes, std::vector<Value>>> temporaries_;
-  std::map<std::string, std::string> ops_, copies_;
+  std::map<std::string, Origin> origins_;
+  std::map<std::string, std::string> copies_;
+  std::set<std::string> parameters_;  // shapes
   std::map<std::string, Range> ranges_;
   std::uint64_t last_ = 0;
+  std::uint64_t backward_from_ = ~std::uint64_t{0};  // the first instruction of the backward pass
 };
 
 // "module_0012.a_inference_train_55__.3.sm_9.0_gpu_after_optimizations-buffer-assignment.txt" -> "a_inference_train_55__.3"
@@ -199,8 +249,9 @@ std::string module_of(std::string name) {
   return name;
 }
 
-// In a folder that came with a trace, a file with the name of a plan may be anything: a link, a pipe, an endless file.
-Result<std::string> read_plan(int folder, const std::filesystem::path& path, std::uint64_t& room) {
+// In a folder that came with a trace, a file with the name of a plan may be anything: a link, a pipe, an endless file. Of a
+// module's text, only the tables at the start are read.
+Result<std::string> read_plan(int folder, const std::filesystem::path& path, std::uint64_t& room, bool only_tables = false) {
   const int file = support::open_regular_file(folder, path.filename().string());
   if (file < 0) return fail(fmt::format("{}: cannot read this as a regular file ({})", path.string(), std::strerror(errno)));
   std::string text;
@@ -209,6 +260,10 @@ Result<std::string> read_plan(int folder, const std::filesystem::path& path, std
   while ((got = ::read(file, buffer, sizeof buffer)) > 0 && static_cast<std::uint64_t>(got) <= room) {
     text.append(buffer, static_cast<std::size_t>(got));
     room -= static_cast<std::uint64_t>(got);
+    if (only_tables && (text.find("\n%") != std::string::npos || text.find("\nENTRY ") != std::string::npos)) {
+      got = 0;
+      break;
+    }
   }
   ::close(file);
   if (got > 0) return fail(fmt::format("{}: XLA's plans take more than {} MiB; remove some", path.string(), kMostPlans >> 20));
@@ -251,7 +306,8 @@ Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesy
   std::ranges::sort(files);
 
   const Store& store = engine.state().store;
-  const LineNames lines(store.dictionaries(), folders_of(store));
+  const CodeFolders folders = folders_of(store);
+  const LineNames lines(store.dictionaries(), folders);
   const auto recorded = requests_by_size(store);
   std::uint64_t room = kMostPlans;
   std::vector<XlaBlock> out;
@@ -265,13 +321,21 @@ Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesy
       if (!more) return std::unexpected(more.error());
       text->append("\n").append(*more);
     }
+    XlaFrames frames;
+    const std::string module_text = stem.substr(0, stem.size() - std::min<std::size_t>(stem.size(), 1)) + ".txt";
+    if (names.contains(std::filesystem::path(module_text).filename().string())) {
+      auto tables = read_plan(held.get(), module_text, room, true);
+      if (!tables) return std::unexpected(tables.error());
+      frames = XlaFrames(*tables);
+    }
     auto blocks = read_buffer_assignment(*text);
     if (!blocks) return fail(fmt::format("{}: {}", path.string(), blocks.error().message));
     for (XlaBlock& block : *blocks) {
       block.module = module_of(path.filename().string());
       for (XlaPart& part : block.parts) {
         const SourceTexts source = source_of(store.dictionaries(), lines, part.op);
-        part.line = source.line;
+        if (!source.line.empty()) part.line = source.line;
+        if (part.line.empty()) part.line = frames.line_of(part.frame, folders);
         const auto framework = jax::is_name(part.op) ? trace::Framework::jax : trace::Framework::tensorflow;
         part.layer = !source.layer.empty() ? source.layer : meaning_of(part.op, "output", framework).layer;
       }

@@ -18,6 +18,8 @@ struct XlaPart {
   std::string instruction, op, layer, line;
   Bytes bytes = 0, offset = 0;
   std::uint64_t from = 0, to = 0;
+  std::string category;
+  std::uint64_t frame = 0;  // of the source line (xla_frames.h); 0 = none, and `line` may be known by itself
 };
 
 struct XlaBlock {

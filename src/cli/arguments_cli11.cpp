@@ -166,7 +166,7 @@ int answer(VerbBody& body) {
     return unwritten(error.code().value());
   } catch (const std::bad_alloc&) {
     return complain("not enough memory: this trace needs more than a file of its size may use; it is damaged or forged");
-  } catch (const std::runtime_error& error) {
+  } catch (const std::exception& error) {
     return complain(error.what());
   }
 }

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -47,13 +48,16 @@ Result<serve::http::Url> parse_otlp_address(const std::string& text) {
 }
 
 struct OtlpPush::State {
-  void push() {
+  // What there is no memory for is not sent: the recording that it belongs to goes on.
+  void push() try {
     const std::string body =
         top::otlp_request(gatherer.gather(now<std::chrono::microseconds, std::chrono::steady_clock>()), start_ns, unix_ns());
     const Status sent = serve::http::post(url, "application/json", body, timeout);
     if (!sent && works)
       say(fmt::format("vramscope: no metrics reach {}: {}; trying again\n", address, printable(sent.error().message)));
     works = sent.has_value();
+  } catch (const std::exception&) {
+    works = false;
   }
 
   void run() {

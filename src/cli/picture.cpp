@@ -55,7 +55,8 @@ Result<std::string> png_of(const std::string& svg) {
   }
   folder->remove([](std::string_view name) { return name == "chart.svg" || name == "chart.png"; });
   if (!png.starts_with("\x89PNG"))
-    return fail("png: no program that draws SVG works here; install rsvg-convert (librsvg2-bin) or CairoSVG, or use --to svg");
+    return fail(
+        "png: no working program that draws SVG was found; install rsvg-convert (librsvg2-bin) or CairoSVG, or use --to svg");
   return png;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tsl/robin_map.h>
 
@@ -16,11 +17,21 @@ class PickleWriter {
  public:
   explicit PickleWriter(Output& out) : out_(out) { out_.write(std::string_view("\x80\x04", 2)); }
 
-  // A dictionary: begin_dict, then key and value in turn, then end_dict. A list: the same with begin_list.
+  // A dictionary: begin_dict, then key and value in turn, then end_dict. A list: begin_list, then item() before each value, then
+  // end_list.
   void begin_dict() { raw("}("); }
   void end_dict() { raw("u"); }
-  void begin_list() { raw("]("); }
-  void end_list() { raw("e"); }
+  void begin_list() {
+    raw("](");
+    items_.push_back(0);
+  }
+  void item() {
+    if (++items_.back() % kBatch == 0) raw("e(");
+  }
+  void end_list() {
+    raw("e");
+    items_.pop_back();
+  }
   // A tuple of the two values that follow in `f`.
   template <typename F>
   void pair(F&& f) {
@@ -88,7 +99,11 @@ class PickleWriter {
     out_.write({reinterpret_cast<const char*>(&value), sizeof value});
   }
 
+  // As Python does. memory_viz passes a batch as the arguments of one call, of which a browser takes about 100,000.
+  static constexpr std::uint64_t kBatch = 1000;
+
   Output& out_;
+  std::vector<std::uint64_t> items_;  // of the lists that are open
   std::uint32_t memo_ = 0;
   tsl::robin_map<std::string, std::uint32_t> texts_;
 };

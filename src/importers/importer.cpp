@@ -6,6 +6,7 @@
 
 #include "support/file.h"
 #include "support/gzip.h"
+#include "support/memory_budget.h"
 
 namespace vramscope::importers {
 
@@ -30,12 +31,25 @@ const Importer* importer_for(std::string_view bytes) {
 }
 
 Result<Opened> open_profile(const std::filesystem::path& file) {
-  const auto opened = support::ReadFile::open(file);
+  auto opened = support::ReadFile::open(file);
   if (!opened) return std::unexpected(opened.error());
-  Opened out;
-  out.bytes.resize(opened->size());
-  if (Status status = opened->read(0, {reinterpret_cast<std::uint8_t*>(out.bytes.data()), out.bytes.size()}); !status)
-    return std::unexpected(status.error());
+  // Holes cost a file nothing, and no tool writes them.
+  if (opened->size() > support::memory_for(opened->stored()))
+    return fail(fmt::format("{}: most of it is a hole, which no profile has; copy it again", file.string()));
+  Opened out{.file = std::move(*opened), .bytes = {}};
+  const auto load = [&](std::uint64_t bytes) {
+    out.bytes.resize(std::min(bytes, out.file.size()));
+    return out.file.read(0, {reinterpret_cast<std::uint8_t*>(out.bytes.data()), out.bytes.size()});
+  };
+  if (Status status = load(kHead); !status) return std::unexpected(status.error());
+  for (const Importer* importer : importers())
+    if (importer->stream != nullptr && importer->recognizes(out.bytes)) {
+      out.importer = importer;
+      out.streamed = true;
+      out.bytes.clear();
+      return out;
+    }
+  if (Status status = load(out.file.size()); !status) return std::unexpected(status.error());
   if (out.bytes.starts_with(kGzip)) {
     auto unpacked =
         support::gunzip(out.bytes, std::min<std::uint64_t>(kMostUnpacked, kAlwaysUnpacked + kMostPerByte * out.bytes.size()));
@@ -49,13 +63,21 @@ Result<Opened> open_profile(const std::filesystem::path& file) {
   return out;
 }
 
-bool is_foreign(const std::filesystem::path& file) {
+Status Opened::read(Profile& into) {
+  if (importer->stream == nullptr) return importer->read(bytes, into);
+  Source source = streamed ? Source(file) : Source(bytes);
+  return importer->stream(source, into);
+}
+
+Looks looks_of(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error) || file.extension() == ".vram") return false;
+  if (!std::filesystem::is_regular_file(file, error) || file.extension() == ".vram") return Looks::ours;
   const auto opened = support::ReadFile::open(file);
   std::string head(opened ? std::min<std::uint64_t>(opened->size(), kOurs.size()) : 0, '\0');
-  if (head.size() < kOurs.size() || !opened->read(0, {reinterpret_cast<std::uint8_t*>(head.data()), head.size()})) return false;
-  return head != kOurs;
+  if (head.size() < kOurs.size() || !opened->read(0, {reinterpret_cast<std::uint8_t*>(head.data()), head.size()}))
+    return Looks::ours;
+  if (head.starts_with(kGzip)) return Looks::packed;
+  return head == kOurs ? Looks::ours : Looks::foreign;
 }
 
 Status import_file(const std::filesystem::path& file, const std::filesystem::path& trace) {
@@ -63,7 +85,7 @@ Status import_file(const std::filesystem::path& file, const std::filesystem::pat
   if (!opened) return std::unexpected(opened.error());
   Profile profile;
   const auto wrong = [&](const std::string& what) { return fail(fmt::format("{}: {}", file.string(), what)); };
-  if (Status status = opened->importer->read(opened->bytes, profile); !status) return wrong(status.error().message);
+  if (Status status = opened->read(profile); !status) return wrong(status.error().message);
   if (profile.events() == 0) return wrong(fmt::format("{} without any allocation", opened->importer->title));
   opened->bytes = {};
   return profile.write(trace, opened->importer->name, opened->importer->title);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "importers/profile.h"
+#include "importers/source.h"
 #include "support/result.h"
 
 namespace vramscope::importers {
@@ -18,11 +19,14 @@ namespace vramscope::importers {
 struct Importer {
   std::string_view name;   // of the format, stored in the trace: "torch-snapshot"
   std::string_view title;  // in a sentence: "a PyTorch memory snapshot"
-  // Whether the bytes look like this format; formats do not overlap.
+  // Whether the bytes look like this format; formats do not overlap. With `stream`, these are the first kHead bytes at most.
   bool (*recognizes)(std::string_view bytes) = nullptr;
-  // An error says what is wrong, without the name of the file.
+  // One of the two. An error says what is wrong, without the name of the file.
   Status (*read)(std::string_view bytes, Profile& into) = nullptr;
+  Status (*stream)(Source& source, Profile& into) = nullptr;
 };
+
+inline constexpr std::size_t kHead = 64;
 
 // All of them, by name.
 std::span<const Importer* const> importers();
@@ -30,15 +34,20 @@ std::span<const Importer* const> importers();
 // The importer for these bytes; null if there is none.
 const Importer* importer_for(std::string_view bytes);
 
-// Reads a file, unpacks it if it is gzip, and finds its importer. An error names the file.
+// Finds the importer of a file; reads it, and unpacks it if it is gzip, unless it can be streamed. An error names the file.
 struct Opened {
+  support::ReadFile file;
   std::string bytes;
   const Importer* importer = nullptr;
+  bool streamed = false;  // from the file; there are no bytes
+
+  Status read(Profile& into);
 };
 Result<Opened> open_profile(const std::filesystem::path& file);
 
-// Whether the file is worth trying: a regular file that is not a trace of ours.
-bool is_foreign(const std::filesystem::path& file);
+// What a file may be, by its first bytes. Whatever cannot be read as a regular file is left to the reader of traces.
+enum class Looks : std::uint8_t { ours, foreign, packed };
+Looks looks_of(const std::filesystem::path& file);
 
 // Imports into a new trace, which must not exist.
 Status import_file(const std::filesystem::path& file, const std::filesystem::path& trace);

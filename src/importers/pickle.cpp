@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -13,12 +14,12 @@ using Kind = PickleValue::Kind;
 // The stack machine. Each method handles a family of opcodes.
 class Pickle::Machine {
  public:
-  Machine(Pickle& pickle, Shapes& shapes) : p_(pickle), shapes_(shapes), left_(pickle.bytes_) {}
+  Machine(Pickle& pickle, Source& source, Shapes& shapes) : p_(pickle), source_(source), shapes_(shapes) {}
 
   Result<PickleValue> run() {
     while (error_.empty()) {
-      const std::size_t at = p_.bytes_.size() - left_.size();
-      const auto opcode = static_cast<std::uint8_t>(take(1).empty() ? 0 : p_.bytes_[at]);
+      const std::uint64_t at = source_.position();
+      const auto opcode = fixed<std::uint8_t>();
       if (!error_.empty()) break;
       if (opcode == '.') {
         if (stack_.empty() || stack_.back().kind() == Kind::mark) return fail("damaged pickle: it ends without a value");
@@ -31,22 +32,16 @@ class Pickle::Machine {
   }
 
  private:
-  static constexpr std::uint64_t kMostObjects = std::uint64_t{1} << 32;
-
-  std::string_view take(std::uint64_t count) {
-    if (count > left_.size()) {
-      error_ = "damaged pickle: it is cut off";
-      return {};
-    }
-    const std::string_view out = left_.substr(0, count);
-    left_.remove_prefix(count);
-    return out;
-  }
+  void cut_off() { error_ = "damaged pickle: it is cut off"; }
   template <typename T>
   T fixed() {
-    T value{};
-    if (const auto bytes = take(sizeof value); !bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+    std::array<char, sizeof(T)> bytes{};
+    const std::string_view taken = source_.take(bytes.size());
+    if (taken.size() < bytes.size())
+      cut_off();
+    else
+      std::ranges::copy(taken, bytes.begin());
+    return std::bit_cast<T>(bytes);
   }
   void push(PickleValue value) { stack_.push_back(value); }
   void push_integer(std::uint64_t value) {
@@ -55,20 +50,27 @@ class Pickle::Machine {
     p_.large_.push_back(value);
   }
   // Little endian, two's complement, of any length. More than 64 bits are cut: no size or address has them.
-  void push_long(std::string_view bytes) {
-    const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
-    std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
-    if (!bytes.empty()) std::memcpy(&value, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof value));
+  void push_long(std::uint64_t length) {
+    std::uint64_t value = 0, taken = 0;
+    char last = 0;
+    const bool whole = source_.each_piece(length, [&](std::string_view piece) {
+      const std::size_t wanted = std::min(piece.size(), static_cast<std::size_t>(sizeof value - std::min(taken, sizeof value)));
+      std::memcpy(reinterpret_cast<char*>(&value) + std::min(taken, sizeof value), piece.data(), wanted);
+      taken += piece.size();
+      last = piece.back();
+    });
+    if (!whole) cut_off();
+    if ((last & 0x80) != 0 && taken < sizeof value) value |= ~std::uint64_t{0} << 8 * taken;
     push_integer(value);
   }
 
   bool scalar(std::uint8_t opcode) {
     switch (opcode) {
       case 0x80:  // PROTO
-        take(1);
+        fixed<std::uint8_t>();
         return true;
       case 0x95:  // FRAME
-        take(8);
+        fixed<std::uint64_t>();
         return true;
       case 'N':
         push({Kind::none, 0});
@@ -87,13 +89,13 @@ class Pickle::Machine {
         push_integer(fixed<std::uint16_t>());
         return true;
       case 0x8a:
-        push_long(take(fixed<std::uint8_t>()));
+        push_long(fixed<std::uint8_t>());
         return true;
       case 0x8b:
-        push_long(take(fixed<std::uint32_t>()));
+        push_long(fixed<std::uint32_t>());
         return true;
       case 'G':  // a double, big endian; the fraction is not needed anywhere
-        take(8);
+        fixed<std::uint64_t>();
         push({Kind::real, 0});
         return true;
       default:
@@ -121,11 +123,13 @@ class Pickle::Machine {
       default:
         return false;
     }
-    const std::uint64_t at = p_.bytes_.size() - left_.size();
-    const std::string_view taken = take(length);
-    // A position below 2^36 and a length below 2^20 fit into one value; no name is longer.
-    if (at >= std::uint64_t{1} << 36) error_ = "the pickle is too large";
-    push({Kind::text, at << 20 | std::min<std::uint64_t>(taken.size(), (1u << 20) - 1)});
+    text_.clear();
+    const bool whole = source_.each_piece(length, [&](std::string_view piece) {
+      text_.append(piece.substr(0, kLongestText - text_.size()));  // no name is longer
+    });
+    if (!whole) cut_off();
+    if (p_.texts_.size() >= kMostPieces) error_ = "the pickle is too large";
+    push(p_.store(text_));
     return true;
   }
 
@@ -149,7 +153,7 @@ class Pickle::Machine {
     const bool puts = opcode != 'h' && opcode != 'j';
     // Writers number what they store one by one; a gap would cost memory that the file does not have.
     if (puts ? index > memo_.size() || stack_.empty() || stack_.back().kind() == Kind::mark : index >= memo_.size()) {
-      error_ = "damaged pickle: it refers to a value that is not there";
+      if (error_.empty()) error_ = "damaged pickle: it refers to a value that is not there";
       return true;
     }
     if (!puts) {
@@ -173,36 +177,31 @@ class Pickle::Machine {
         return true;
       case 't':
       case 'l':
-      case 'd': {
-        auto items = since_mark();
-        push(fresh(std::move(items), opcode == 'd'));
-        if (opcode == 'd') complete(stack_.back());
+      case 'd':
+        if (since_mark()) gather(opcode == 'd');
         return true;
-      }
       case 0x85:
       case 0x86:
-      case 0x87: {
-        auto items = last(opcode - 0x84u);
-        push(fresh(std::move(items), false));
+      case 0x87:
+        if (last(opcode - 0x84u)) gather(false);
         return true;
-      }
       case 'a':
-        add(last(1), false);
+        if (last(1)) add(false);
         return true;
       case 'e':
-        add(since_mark(), false);
+        if (since_mark()) add(false);
         return true;
       case 's':
-        add(last(2), true);
+        if (last(2)) add(true);
         return true;
       case 'u':
-        add(since_mark(), true);
+        if (since_mark()) add(true);
         return true;
       case '0':
-        last(1);
+        if (last(1)) drop();
         return true;
       case '1':
-        since_mark();
+        if (since_mark()) drop();
         return true;
       case '2':
         if (stack_.empty()) error_ = kEmpty;
@@ -213,30 +212,39 @@ class Pickle::Machine {
     }
   }
 
-  std::vector<PickleValue> last(std::size_t count) {
+  // What the next opcode works on: the last values of the stack, or those above the last mark.
+  bool last(std::size_t count) {
     if (stack_.size() < count || std::any_of(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end(),
                                              [](PickleValue value) { return value.kind() == Kind::mark; })) {
       error_ = kEmpty;
-      return {};
+      return false;
     }
-    std::vector<PickleValue> out(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
-    stack_.resize(stack_.size() - count);
-    return out;
+    begin_ = below_ = stack_.size() - count;
+    return true;
   }
-  std::vector<PickleValue> since_mark() {
+  bool since_mark() {
     const auto mark = std::ranges::find(stack_.rbegin(), stack_.rend(), Kind::mark, &PickleValue::kind);
     if (mark == stack_.rend()) {
       error_ = kEmpty;
-      return {};
+      return false;
     }
-    std::vector<PickleValue> out(mark.base(), stack_.end());
-    stack_.erase(mark.base() - 1, stack_.end());
-    return out;
+    begin_ = static_cast<std::size_t>(mark.base() - stack_.begin());
+    below_ = begin_ - 1;
+    return true;
+  }
+  std::span<const PickleValue> items() const { return std::span(stack_).subspan(begin_); }
+  void drop() { stack_.resize(below_); }
+
+  void gather(bool dictionary) {
+    const PickleValue object = fresh({items().begin(), items().end()}, dictionary);
+    drop();
+    push(object);
+    if (dictionary) complete(object, p_.items(object));
   }
 
   PickleValue fresh(std::vector<PickleValue> items, bool dictionary) {
-    if (p_.objects_.size() >= kMostObjects) error_ = "the pickle is too large";
-    std::uint64_t slot = p_.open_.size();
+    if (p_.objects_.size() >= kMostNumber) error_ = "the pickle is too large";
+    std::size_t slot = p_.open_.size();
     if (p_.spare_.empty()) {
       p_.open_.push_back({std::move(items), dictionary});
     } else {
@@ -244,53 +252,91 @@ class Pickle::Machine {
       p_.spare_.pop_back();
       p_.open_[slot] = {std::move(items), dictionary};
     }
-    p_.objects_.push_back({Kind::object, slot});
+    p_.objects_.push_back(static_cast<std::uint32_t>(slot));
     return {Kind::object, p_.objects_.size() - 1};
   }
 
-  void add(std::vector<PickleValue> items, bool to_dictionary) {
-    if (!error_.empty()) return;
-    if (stack_.empty() || stack_.back().kind() != Kind::object || (to_dictionary && items.size() % 2 != 0)) {
+  void add(bool to_dictionary) {
+    if (below_ == 0 || stack_[below_ - 1].kind() != Kind::object || (to_dictionary && items().size() % 2 != 0)) {
       error_ = kEmpty;
       return;
     }
-    const PickleValue object = p_.objects_[stack_.back().payload()];
-    if (object.kind() != Kind::object) return;  // replaced: what comes later is not needed
-    Object& open = p_.open_[object.payload()];
-    if (open.dictionary != to_dictionary) {
+    const PickleValue value = stack_[below_ - 1];
+    const std::uint32_t slot = p_.objects_[value.payload()];
+    if ((slot & kReplaced) != 0) return drop();  // what comes later is not needed
+    Object& object = p_.open_[slot];
+    if (object.dictionary != to_dictionary) {
       error_ = kEmpty;
       return;
     }
-    if (open.items.empty())
-      open.items = std::move(items);
-    else
-      open.items.insert(open.items.end(), items.begin(), items.end());
-    if (to_dictionary) complete(stack_.back());
+    // Nearly every dictionary arrives as a whole and is replaced: then its members are never copied.
+    const bool whole = to_dictionary && object.items.empty();
+    if (!whole || !complete(value, items())) {
+      Object& still = p_.open_[slot];
+      still.items.insert(still.items.end(), items().begin(), items().end());
+      if (to_dictionary && !whole) complete(value, still.items);
+    }
+    drop();
   }
 
-  void complete(PickleValue dictionary) {
-    const PickleValue object = p_.objects_[dictionary.payload()];
-    const auto number = shapes_.replace(p_, p_.open_[object.payload()].items);
-    if (!number) return;
-    p_.open_[object.payload()].items = {};
-    p_.spare_.push_back(static_cast<std::uint32_t>(object.payload()));
-    p_.objects_[dictionary.payload()] = {Kind::replaced, *number};
+  bool complete(PickleValue dictionary, std::span<const PickleValue> members) {
+    p_.bytes_read_ = source_.position();
+    const auto number = shapes_.replace(p_, members);
+    if (number) p_.replace(dictionary.payload(), *number);
+    return number.has_value();
   }
 
   static constexpr const char* kEmpty = "damaged pickle: an opcode without its values";
 
   Pickle& p_;
+  Source& source_;
   Shapes& shapes_;
-  std::string_view left_;
-  std::vector<PickleValue> stack_, memo_;
-  std::string error_;
+  std::vector<PickleValue> stack_;
+  std::deque<PickleValue> memo_;
+  std::size_t begin_ = 0, below_ = 0;  // of what an opcode works on; below_: without the mark
+  std::string text_, error_;
 };
 
-Result<PickleValue> Pickle::read(Shapes& shapes) { return Machine(*this, shapes).run(); }
+Result<PickleValue> Pickle::read(Source& source, Shapes& shapes) {
+  auto top = Machine(*this, source, shapes).run();
+  bytes_read_ = source.position();
+  return top;
+}
+
+PickleValue Pickle::store(std::string_view text) {
+  if (text.empty()) return {Kind::text, 0};
+  if (text.size() > room_) {
+    texts_.push_back(std::make_unique_for_overwrite<char[]>(kPiece));
+    room_ = kPiece;
+  }
+  const std::uint64_t at = texts_.size() * kPiece - room_;
+  std::ranges::copy(text, texts_.back().get() + (kPiece - room_));
+  room_ -= text.size();
+  return {Kind::text, at << 20 | text.size()};
+}
+
+void Pickle::replace(std::uint64_t object, std::uint32_t number) {
+  const std::uint32_t slot = objects_[object];
+  open_[slot].items = {};
+  spare_.push_back(slot);
+  objects_[object] = kReplaced | number;
+}
+
+void Pickle::replace_list(PickleValue list, std::uint32_t number) {
+  // A dictionary may be the very one that is being replaced, in a hostile file.
+  if (const Object* object = open(list); object != nullptr && !object->dictionary) replace(list.payload(), number);
+}
+
+const Pickle::Object* Pickle::open(PickleValue value) const {
+  if (value.kind() != Kind::object || (objects_[value.payload()] & kReplaced) != 0) return nullptr;
+  return &open_[objects_[value.payload()]];
+}
 
 std::optional<std::string_view> Pickle::text(PickleValue value) const {
   if (value.kind() != Kind::text) return {};
-  return bytes_.substr(value.payload() >> 20, value.payload() & ((1u << 20) - 1));
+  if (value.payload() == 0) return "";
+  const std::uint64_t at = value.payload() >> 20;
+  return std::string_view(texts_[at / kPiece].get() + at % kPiece, value.payload() & kLongestText);
 }
 
 std::optional<std::uint64_t> Pickle::number(PickleValue value) const {
@@ -301,19 +347,19 @@ std::optional<std::uint64_t> Pickle::number(PickleValue value) const {
 
 bool Pickle::truth(PickleValue value) const { return number(value).value_or(0) != 0; }
 
-std::optional<std::uint64_t> Pickle::replaced(PickleValue value) const {
-  if (value.kind() != Kind::object || objects_[value.payload()].kind() != Kind::replaced) return {};
-  return objects_[value.payload()].payload();
+std::optional<std::uint32_t> Pickle::replaced(PickleValue value) const {
+  if (value.kind() != Kind::object || (objects_[value.payload()] & kReplaced) == 0) return {};
+  return objects_[value.payload()] & ~kReplaced;
 }
 
 std::span<const PickleValue> Pickle::items(PickleValue value) const {
-  if (value.kind() != Kind::object || objects_[value.payload()].kind() != Kind::object) return {};
-  return open_[objects_[value.payload()].payload()].items;
+  const Object* object = open(value);
+  return object == nullptr ? std::span<const PickleValue>() : object->items;
 }
 
 bool Pickle::is_dictionary(PickleValue value) const {
-  return value.kind() == Kind::object && objects_[value.payload()].kind() == Kind::object &&
-         open_[objects_[value.payload()].payload()].dictionary;
+  const Object* object = open(value);
+  return object != nullptr && object->dictionary;
 }
 
 PickleValue Pickle::member(PickleValue dictionary, std::string_view name) const {
@@ -321,9 +367,15 @@ PickleValue Pickle::member(PickleValue dictionary, std::string_view name) const 
 }
 
 PickleValue Pickle::member(std::span<const PickleValue> members, std::string_view name) const {
-  for (std::size_t i = 0; i + 1 < members.size(); i += 2)
+  for (std::size_t i = 0; i + 1 < members.size() && afford(1); i += 2)
     if (text(members[i]) == name) return members[i + 1];
   return {};
+}
+
+bool Pickle::afford(std::uint64_t steps) const {
+  steps_ += steps;
+  exhausted_ = exhausted_ || steps_ > kAlwaysAffordable + kStepsPerByte * bytes_read_;
+  return !exhausted_;
 }
 
 }  // namespace vramscope::importers

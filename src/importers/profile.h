@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,7 +13,7 @@
 
 #include <tsl/robin_map.h>
 
-#include "support/hash.h"
+#include "importers/distinct.h"
 #include "support/result.h"
 #include "trace/gen/schema.h"
 
@@ -33,12 +35,14 @@ struct Details {
   std::uint64_t dtype = 0;
   Stack stack = 0;
   std::uint64_t stream = 0;
+  bool operator==(const Details&) const = default;
 };
 
 struct FrameInfo {
   Text function = 0, file = 0;
   std::uint64_t line = 0;
   bool operator==(const FrameInfo&) const = default;
+  std::size_t hash() const { return secret_hash_of({function, file, line}); }
 };
 
 class Profile {
@@ -93,6 +97,11 @@ class Profile {
     std::uint32_t pool;
     std::uint64_t requested;
     Details details;
+    bool operator==(const SiteInfo&) const = default;
+    std::size_t hash() const {
+      const Details& d = details;
+      return secret_hash_of({pool, requested, d.op, d.region, d.shape, d.owner, d.dtype, d.stack, d.stream});
+    }
   };
   struct Failure {
     std::uint64_t live, limit;
@@ -111,12 +120,13 @@ class Profile {
     trace::Framework framework;
   };
   std::vector<PoolRow> pools_;
-  std::vector<FrameInfo> frames_;
-  tsl::robin_map<std::string, std::uint32_t> frame_ids_, stack_ids_, site_ids_;  // by their bytes
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> stacks_;                  // begin and count in stack_frames_
+  std::map<std::pair<Text, std::int64_t>, std::uint32_t> pool_ids_;  // by name and device
+  Distinct<FrameInfo> frames_;
+  tsl::robin_map<std::string, std::uint32_t> stack_ids_;         // by their bytes
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> stacks_;  // begin and count in stack_frames_
   std::vector<std::uint32_t> stack_frames_;
-  std::vector<SiteInfo> sites_;
-  std::vector<Event> before_, events_;
+  Distinct<SiteInfo> sites_;
+  std::deque<Event> before_, events_;  // what is in them does not move while they grow
   std::vector<Failure> failures_;
   std::vector<std::pair<trace::Stats, std::uint32_t>> counters_;
   std::vector<std::pair<std::string, std::string>> settings_;

@@ -5,10 +5,12 @@
 #include <array>
 #include <map>
 
+#include "analyze/labels.h"
 #include "analyze/verdict/budget_text.h"
 #include "analyze/verdict/compare_view.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
+#include "support/sentence.h"
 #include "support/units.h"
 
 namespace vramscope::serve {
@@ -80,15 +82,15 @@ Split split_by(const analyze::Engine& engine, analyze::By by, const std::string&
 }
 
 void add_figures(const analyze::CompareSide& a, const analyze::CompareSide& b, Diff& out) {
-  const auto bytes = [&](std::string name, std::optional<analyze::Bytes> x, std::optional<analyze::Bytes> y) {
-    out.figures.push_back(figure(std::move(name), "bytes", x, y));
+  const auto bytes = [&](std::string_view name, std::optional<analyze::Bytes> x, std::optional<analyze::Bytes> y) {
+    out.figures.push_back(figure(support::capitalized(name), "bytes", x, y));
   };
-  bytes("Steady peak", a.steady_peak, b.steady_peak);
-  bytes("Peak", a.peak, b.peak);
-  bytes("Left after a step", a.left_after, b.left_after);
-  bytes("Pool", a.regions, b.regions);
+  bytes(analyze::kSteadyPeakOfRun, a.steady_peak, b.steady_peak);
+  bytes(analyze::kPeakOfRun, a.peak, b.peak);
+  bytes(analyze::kLeftAfterStep, a.left_after, b.left_after);
+  bytes(analyze::kPoolOfRun, a.regions, b.regions);
   out.figures.push_back(figure("Step time, median", "us", a.step_us, b.step_us));
-  out.figures.push_back(figure("Allocations per step", "count", a.allocs_per_step, b.allocs_per_step));
+  out.figures.push_back(figure(support::capitalized(analyze::kBlocksPerStep), "count", a.allocs_per_step, b.allocs_per_step));
 }
 
 // The highest that each pass reached in the step that is compared.

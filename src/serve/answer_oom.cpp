@@ -27,6 +27,8 @@ void add_remedies(const Opened& trace, const analyze::OomEvent& event, Oom& out)
       if (cause.cause == event.verdict && cause.bytes > 0) remedy.bytes = static_cast<double>(cause.bytes);
     out.remedies.push_back(std::move(remedy));
   }
+  if (event.replay && (event.replay->largest_share || !event.replay->avoided_by.empty()))
+    out.remedies.push_back({.text = event.replay->sentence, .enough = true});
   for (const analyze::Finding& finding : trace.findings().findings) {
     if (finding.view == "oom" || finding.remedy.empty() || finding.at_stake.value_or(0) == 0) continue;
     if (as_sentence(finding.remedy) == advice) {

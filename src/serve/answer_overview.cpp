@@ -9,6 +9,7 @@
 #include "analyze/framework.h"
 #include "analyze/key_figures.h"
 #include "analyze/labels.h"
+#include "analyze/verdict/ranks.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
 #include "support/sentence.h"
@@ -66,7 +67,7 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
   if (info.state != "live") info.damage = analyze::absence(o);
   if (const auto& leaks = trace.leaks(); leaks) {
     if (leaks->verdict != "cannot tell") info.growth = leaks->bytes_per_step;
-    info.verdict = analyze::trouble_of(o, *leaks);
+    info.verdict = analyze::trouble_of(trace.engine(), *leaks);
   }
   info.notes = analyze::captions(o, steps);
   return info;
@@ -133,6 +134,12 @@ Result<Hello> EngineService::hello(const HelloParams&) {
     info.error = engine.error().message;
     out.traces.push_back(std::move(info));
   }
+  std::vector<analyze::Process> processes;
+  for (const TraceInfo& info : out.traces)
+    processes.push_back({info.name, info.rank, info.peak, info.verdict, info.error.empty()});
+  analyze::Processes compared = analyze::compare_processes(processes);
+  out.sentence = std::move(compared.sentence);
+  out.order = std::move(compared.order);
   return out;
 }
 
@@ -166,7 +173,11 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
                     .severity = f.severity};
     if (f.id == "oom") finding.remedy = remedy_of_failure(trace);
     if (f.at_stake) finding.bytes = static_cast<double>(*f.at_stake);
-    if (!f.view.empty()) finding.link = Link{analyze::label_of(f), address(f.view, instant_of(trace, f), f.where)};
+    if (!f.view.empty()) {
+      const std::string what = analyze::label_of(f);
+      finding.link = Link{fmt::format("{}{}{}", view_for(f.view).title, what.empty() ? "" : ", ", what),
+                          address(f.view, instant_of(trace, f), f.where)};
+    }
     out.findings.push_back(std::move(finding));
   }
   out.checked = findings.also_checked;

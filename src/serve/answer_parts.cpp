@@ -111,11 +111,14 @@ std::string instant_of(const Opened& trace, const analyze::Finding& finding) {
 
 std::string remedy_of_failure(const Opened& trace) { return analyze::remedy_of_failure(trace.ooms(), trace.findings()); }
 
-std::string address(std::string_view view, std::string_view at, std::string_view where) {
-  const bool known = std::find(std::begin(kViews), std::end(kViews), view) != std::end(kViews);
-  // The analysis speaks of verbs, the page of views.
-  const std::string_view shown = known ? view : view == "fragmentation" ? "map" : view == "ledger" ? "overview" : "timeline";
-  std::string out = fmt::format("#{}", shown);
+const View& view_for(std::string_view verb) {
+  const auto named = [](std::string_view name) { return std::ranges::find(kViews, name, &View::name); };
+  if (const auto* const view = named(verb); view != std::end(kViews)) return *view;
+  return *named(verb == "fragmentation" ? "map" : verb == "ledger" ? "overview" : "timeline");
+}
+
+std::string address(std::string_view verb, std::string_view at, std::string_view where) {
+  std::string out = fmt::format("#{}", view_for(verb).name);
   char separator = '?';
   if (!at.empty()) out += fmt::format("{}at={}", std::exchange(separator, '&'), escaped(at));
   if (!where.empty()) out += fmt::format("{}f={}", std::exchange(separator, '&'), escaped(where));

@@ -37,8 +37,11 @@ const analyze::Fragmentation* fragmentation_of(const Opened& trace);
 std::string instant_of(const Opened& trace, const analyze::Finding& finding);
 std::string remedy_of_failure(const Opened& trace);
 
+// The analysis speaks of verbs, the page of views.
+const View& view_for(std::string_view verb);
+
 // The address of the view that shows the evidence for a finding: "#map?at=...".
-std::string address(std::string_view view, std::string_view at, std::string_view where);
+std::string address(std::string_view verb, std::string_view at, std::string_view where);
 
 template <typename T>
 std::vector<double> column(const std::vector<T>& values) {

@@ -73,6 +73,7 @@ void Library::add_new_files() {
 }
 
 bool Library::refresh() {
+  const std::lock_guard one_at_a_time(refreshing_);
   const std::uint64_t before = revision();
   if (follow_) add_new_files();
   for (std::size_t i = 0; i < size(); ++i) {

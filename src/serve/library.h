@@ -27,7 +27,7 @@ class Library {
   // Shared: an answer that is being computed keeps its trace while a newer one replaces it.
   Result<std::shared_ptr<const Opened>> trace(std::size_t id) const;
 
-  // Checks for new files and for files that have grown; true if there are any. Called from one thread.
+  // Checks for new files and for files that have grown; true if there are any.
   bool refresh();
   // Whether a recording is in progress: a trace without an end has grown recently, or set_recording() was called.
   bool live() const;
@@ -52,6 +52,7 @@ class Library {
   void add_new_files();
   static void load(Entry& entry, bool follow);
 
+  std::mutex refreshing_;  // taken before mutex_: one thread at a time looks at files
   mutable std::mutex mutex_;
   std::vector<std::string> sources_;
   std::vector<Entry> entries_;

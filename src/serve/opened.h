@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/api.h"
+#include "analyze/whatif/step_whatif.h"
 #include "support/once.h"
 
 namespace vramscope::serve {
@@ -54,6 +55,9 @@ class Opened {
   const Result<analyze::Fragmentation>& fragmentation() const {
     return fragmentation_.get([this] { return engine_.fragmentation(); });
   }
+  const Result<analyze::StepWhatif>& whatif() const {
+    return whatif_.get([this] { return analyze::StepWhatif::of(engine_); });
+  }
 
  private:
   analyze::Engine engine_;
@@ -65,6 +69,7 @@ class Opened {
   Lazy<analyze::Findings> findings_;
   Lazy<Result<analyze::Leaks>> leaks_;
   Lazy<Result<analyze::Fragmentation>> fragmentation_;
+  Lazy<Result<analyze::StepWhatif>> whatif_;
 };
 
 }  // namespace vramscope::serve

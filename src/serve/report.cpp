@@ -150,6 +150,7 @@ void add_first(Payload& payload, const Opened& opened, const std::string& trace)
     const std::string at = finding.at.empty() ? "steady" : instant_of(opened, finding);
     payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kFirstOpen)}, {"filter", finding.where}});
     payload.add("instant", {{"trace", trace}, {"at", at}, {"filter", finding.where}});
+    if (finding.view == "leaks") payload.add("leaks", {{"trace", trace}, {"filter", finding.where}});
   }
 }
 
@@ -210,6 +211,18 @@ std::string layer_filter(const std::string& name) {
   std::string quoted = "layer:\"";
   for (const char c : name) quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
   return quoted + "\"";
+}
+
+// One change at a time: all combinations would be thousands.
+void add_whatif(Payload& payload, const Opened& opened, const std::string& trace) {
+  if (!opened.whatif()) return;
+  for (const analyze::StepWhatifRequest& change : opened.whatif()->single_changes())
+    payload.add("whatif", {{"trace", trace},
+                           {"batch", change.batch},
+                           {"accumulate", change.accumulate},
+                           {"precision", change.precision},
+                           {"optimizer", change.optimizer},
+                           {"allocator", change.allocator}});
 }
 
 // What a click on a category of the ledger opens. As the page writes it: linkOf in ui/src/views/overview/LedgerCard.svelte.
@@ -319,6 +332,7 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
       add_level(payload, trace, top - depth, duration, "category");
     add_all_blocks(payload, **engine, trace);
     add_steps(payload, **engine, trace);
+    add_whatif(payload, **engine, trace);
     add_categories(payload, **engine, trace);
     add_links(payload, **engine, trace);
     add_blocks(payload, **engine, trace);

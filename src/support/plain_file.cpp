@@ -60,6 +60,7 @@ PlainResult read_opened(int fd, std::uint64_t most_bytes) {
   PlainFile file;
   file.owner = info.st_uid;
   file.public_readable = (info.st_mode & S_IROTH) != 0;
+  file.secret = (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   const auto seconds = static_cast<std::uint64_t>(std::max<time_t>(0, info.st_mtim.tv_sec));
   file.written_us = seconds * 1'000'000 + static_cast<std::uint64_t>(info.st_mtim.tv_nsec) / 1000;
   file.bytes.resize(static_cast<std::size_t>(info.st_size));

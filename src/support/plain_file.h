@@ -20,6 +20,7 @@ struct PlainFile {
   std::string bytes;
   uid_t owner = 0;
   bool public_readable = false;  // everyone on the machine may read it
+  bool secret = false;           // nobody but its owner may read or change it
   std::uint64_t written_us = 0;  // since 1970
 };
 

@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kMaxChunkEvents = 64u << 10;
 inline constexpr std::uint32_t kMaxRatio = 64;  // raw to stored bytes of a dictionary block
 inline constexpr std::size_t kMaxStringBytes = 64u << 10;
 inline constexpr std::size_t kMaxEntries = 16u << 20;  // of one dictionary
+inline constexpr std::size_t kMaxPools = 250;          // a process has at most 64; readers count places in a byte
 
 // Why a block cannot be used.
 inline constexpr const char* kTooManyEvents = "it has more events than the format allows";

@@ -7,7 +7,7 @@
 
 #include <tsl/robin_map.h>
 
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::trace {
 
@@ -177,7 +177,7 @@ Column encode_delta(std::uint64_t field, std::span<const std::uint64_t> values, 
 
 Column encode_dict(std::uint64_t field, std::span<const std::uint64_t> values, Buffer& data) {
   data.clear();
-  tsl::robin_map<std::uint64_t, std::uint64_t, support::Mix> index;
+  tsl::robin_map<std::uint64_t, std::uint64_t, support::SecretHash> index;
   Values distinct;
   Values coded;
   coded.reserve(values.size());

@@ -211,7 +211,7 @@ TEST_F(Damaged, ANewerMajorVersionIsRefusedAndNamed) {
   support::Buffer header;
   put_header(header, {kMajor + 1, 7, 1});
   set_bytes({reinterpret_cast<const char*>(header.data()), header.size()});
-  EXPECT_THAT(open_error(), HasSubstr("uses trace format 2.7, but this vramscope reads only up to 1.2"));
+  EXPECT_THAT(open_error(), HasSubstr("uses trace format 2.7, but this vramscope reads only up to 1.3"));
 }
 
 // What a newer minor version may add: block types, tables, columns, kinds of events.

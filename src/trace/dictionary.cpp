@@ -19,6 +19,11 @@ constexpr std::size_t kBatchRows = 4096;
 constexpr std::uint64_t kMaxMissing = 1u << 20;  // placeholders in one place
 constexpr std::uint64_t kStringDictionary = 1;
 
+template <typename Entry>
+constexpr std::size_t most_entries = kMaxEntries;
+template <>
+constexpr std::size_t most_entries<Pool> = kMaxPools;
+
 template <typename T>
 constexpr bool is_list = false;
 template <typename T>
@@ -196,7 +201,7 @@ Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& e
   for (auto entry = entries.end() - static_cast<std::ptrdiff_t>(missing); entry != entries.end(); ++entry) mark_lost(*entry);
   if (table.rows > kBatchRows) return fail("a table is longer than the format allows");
   // Entries are distinct, so each has at least one byte somewhere: a few bytes cannot require a lot of memory.
-  if (table.rows > in.left() || entries.size() + table.rows > kMaxEntries)
+  if (table.rows > in.left() || entries.size() + table.rows > most_entries<Entry>)
     return fail("a table is longer than the format allows");
   if (!limits.memory.take(table.rows, kGrowth * sizeof(Entry))) return fail(kTooMuch);
   std::vector<Entry> rows(static_cast<std::size_t>(table.rows));

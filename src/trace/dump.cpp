@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "support/file.h"
-#include "support/hash.h"
 #include "support/json_text.h"
 #include "support/json_writer.h"
+#include "support/secret_hash.h"
 #include "trace/cut_stack.h"
 #include "trace/scan.h"
 
@@ -200,7 +200,7 @@ class Dumper {
   const Dictionaries& all_;
   DumpOptions options_;
   Lines line_;
-  tsl::robin_map<std::uint64_t, Live, support::Mix> live_;
+  tsl::robin_map<std::uint64_t, Live, support::SecretHash> live_;
   std::uint64_t next_alloc_ = 0;
 };
 

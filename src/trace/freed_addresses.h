@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::trace {
 
@@ -64,7 +64,7 @@ class FreedAddresses {
     }
   };
 
-  tsl::robin_map<std::uint64_t, std::uint32_t, support::Mix> list_of_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, support::SecretHash> list_of_;
   std::vector<List> lists_;
 };
 

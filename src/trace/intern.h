@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/compress.h"
+#include "support/secret_hash.h"
 #include "trace/gen/schema.h"
 #include "trace/values.h"
 
@@ -43,7 +44,7 @@ class Interner {
 
  private:
   std::vector<Stored>* entries_;
-  tsl::robin_map<std::uint64_t, std::uint32_t> ids_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, support::SecretHash> ids_;
 };
 
 }  // namespace vramscope::trace

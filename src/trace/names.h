@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/secret_hash.h"
 #include "trace/anonymize.h"
 #include "trace/dictionary.h"
 #include "trace/gen/schema.h"
@@ -54,7 +55,7 @@ class Names {
   Interner<OpSource> op_sources_{all_.op_sources};
   Interner<SourceFile> source_files_{all_.source_files};
   Interner<SourceLine> source_lines_{all_.source_lines};
-  tsl::robin_map<std::uint64_t, StackId> stacks_;
+  tsl::robin_map<std::uint64_t, StackId, support::SecretHash> stacks_;
 
   std::optional<Anonymizer> anonymizer_;
   std::vector<std::string> clear_{""};  // anonymized: what was given for each string id

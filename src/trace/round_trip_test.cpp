@@ -120,6 +120,11 @@ TEST_F(RoundTrip, EveryKindOfReportComesBackInOrder) {
       Float64Enters{s("Größe.py"), 1, kHuge},
       HostLine{s("numpy"), s("Größe.py"), 1, 2, 3, kHuge},
       PoolLimit{1, kHuge},
+      BuiltLayers{s("Größe.py"), 1, 2, kHuge},
+      ProgramPlan{s("f"), s("Größe.py"), 1, 2, 3, 4, kHuge},
+      StateNotDonated{s("f"), s("a"), s("Größe.py"), 1, kHuge},
+      DonationFailed{s("f"), s("a"), s("r"), s("Größe.py"), 1, kHuge},
+      ReplicatedArguments{s("f"), s("a"), Category::input, s("Größe.py"), 1, 2, 3, kHuge},
   };
   ASSERT_EQ(reports.size(), std::variant_size_v<Report>) << "a new kind needs its row here";
   std::uint64_t seq = 0;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "support/secret_hash.h"
+
 namespace vramscope::trace {
 
 // Remembers at least the last 64 Ki runs: eager mode creates one per op, for days. A run that reappears later gets a new
@@ -26,8 +28,8 @@ class RunNumbers {
 
  private:
   static constexpr std::size_t kRemembered = 64u << 10;
-  tsl::robin_map<std::int64_t, std::int64_t> recent_;
-  tsl::robin_map<std::int64_t, std::int64_t> older_;
+  tsl::robin_map<std::int64_t, std::int64_t, support::SecretHash> recent_;
+  tsl::robin_map<std::int64_t, std::int64_t, support::SecretHash> older_;
   std::int64_t count_ = 0;
   std::int64_t last_id_ = 0;
   std::int64_t last_ = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "support/file.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 #include "trace/block.h"
 #include "trace/chunk.h"
 #include "trace/compact.h"
@@ -34,7 +34,7 @@ struct LiveKey {
 };
 struct LiveHash {
   std::size_t operator()(const LiveKey& key) const {
-    return support::Mix{}(key.address ^ std::uint64_t{std::to_underlying(key.pool)} << 56);
+    return support::SecretHash{}(key.address ^ std::uint64_t{std::to_underlying(key.pool)} << 56);
   }
 };
 

@@ -56,6 +56,21 @@ TEST_F(CategoriesTest, ScratchOfAnOpThatMakesAGradientIsNoGradient) {
   EXPECT_EQ((said[{"gradient_tape/net/conv/Conv2DBackpropInput", "output"}]), "activation gradients");
 }
 
+// On a GPU, Conv2DBackpropInput requests its result as scratch.
+TEST_F(CategoriesTest, ScratchOfTheBackwardPassThatTheNextOpFindsAliveWasAResult) {
+  Maker m = maker();
+  m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
+  const Handle trial = m.alloc({"Conv2DBackpropInput", "temp", 1024}).value();
+  m.free(trial);
+  const Handle result = m.alloc({"Conv2DBackpropInput", "temp", 4096}).value();
+  const Handle other = m.alloc({"ReluGrad", "output", 4096}).value(), scratch = m.alloc({"ReluGrad", "temp", 8192}).value();
+  for (const Handle& h : {scratch, result, other}) m.free(h);
+  m.mark(MarkKind::step, MarkEdge::end, "train", 1);
+  auto said = at_peak(m);
+  EXPECT_EQ((said[{"Conv2DBackpropInput", "temp"}]), "activation gradients");
+  EXPECT_EQ((said[{"ReluGrad", "temp"}]), "temporaries");
+}
+
 // An executor starts backward ops early: when a block is freed says less than who reads it.
 TEST_F(CategoriesTest, WhatTheBackwardPassReadsIsAnActivationWheneverItIsFreed) {
   Maker m = maker();

@@ -40,8 +40,9 @@ class FindingsTest : public ::testing::Test {
     return it == all.findings.end() ? Finding{} : *it;
   }
   Truth train(const Training& t) { return tracegen::write_training(path_, t).value(); }
-  Maker maker(std::uint64_t limit = 1024 * kMiB, bool growth = true) {
+  Maker maker(std::uint64_t limit = 1024 * kMiB, bool growth = true, trace::Framework of = trace::Framework::tensorflow) {
     Maker::Options options;
+    options.framework = of;
     options.pool.limit = limit;
     options.pool.growth = growth;
     return Maker::create(path_, options).value();
@@ -133,6 +134,23 @@ TEST_F(FindingsTest, LeakThatReplacesABlock) {
   t.growing_block = 64u << 10;
   train(t);
   EXPECT_EQ(finding("leak").cause, "ConcatV2 allocates a larger block in each step.");
+}
+
+// PyTorch's L-BFGS keeps what it learned in earlier steps, up to a limit. A variable of TensorFlow has one block at a time.
+TEST_F(FindingsTest, AnOptimizerWhoseHistoryGrowsDoesNotLeak) {
+  Maker m = maker(1024 * kMiB, true, trace::Framework::pytorch);
+  for (int s = 0; s < 20; ++s) {
+    m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+    m.tag(*m.alloc({"", "", kMiB, 0, 1, "", "train.py", 31}), trace::Category::optimizer_state, "weight.old_dirs", "dense");
+    m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+  }
+  ASSERT_TRUE(m.finish());
+  const Finding history = finding("optimizer-history");
+  EXPECT_EQ(history.title, "The optimizer's state grows: 1.0 MiB per step since step 2, 19.0 MiB so far.");
+  EXPECT_NE(history.remedy.find("history_size"), std::string::npos) << history.remedy;
+  const Findings all = found();
+  EXPECT_EQ(std::ranges::count(all.findings, "leak", &Finding::id), 0);
+  EXPECT_EQ(std::ranges::count(all.findings, "optimizer-state", &Finding::id), 0) << "said once";
 }
 
 TEST_F(FindingsTest, LeakHeldByAList) {
@@ -290,8 +308,32 @@ TEST_F(FindingsTest, ReportsThatSayNothingDoNoHarm) {
   m.report(trace::Float64Variable{.bytes = ~std::uint64_t{0}});
   m.report(trace::DatasetOnDevice{});
   m.report(trace::CachedDataset{});
+  m.report(trace::ProgramPlan{.outputs = ~std::uint64_t{0}, .temporaries = ~std::uint64_t{0}});
+  m.report(trace::StateNotDonated{.bytes = ~std::uint64_t{0}});
+  m.report(trace::DonationFailed{.bytes = ~std::uint64_t{0}});
+  m.report(trace::ReplicatedArguments{.category = static_cast<trace::Category>(200), .bytes = ~std::uint64_t{0}});
   ASSERT_TRUE(m.finish());
   EXPECT_FALSE(found().findings.empty());
+}
+
+TEST_F(FindingsTest, ProgramsOfJax) {
+  Maker m = maker();
+  m.alloc({"jit_step", "execute", kMiB});
+  const trace::StringId file = m.string("/data/train.py"), step = m.string("step");
+  m.report(trace::StateNotDonated{step, m.string("params opt_state"), file, 9, 6 * kMiB});
+  m.report(
+      trace::DonationFailed{step, m.string("cache['k']"), m.string("no result is f32[8], as cache['k'] is"), file, 9, 7 * kMiB});
+  m.report(trace::ReplicatedArguments{step, m.string("params['w']"), trace::Category::parameter, file, 9, 4 * kMiB, 4, kMiB});
+  m.report(trace::ReplicatedArguments{step, m.string("batch"), trace::Category::input, file, 9, 2 * kMiB, 2, 0});
+  ASSERT_TRUE(m.finish());
+  const Finding kept = finding("state-not-donated");
+  EXPECT_EQ(kept.title, "step at train.py:9 holds its state twice: 6.0 MiB is not donated.");
+  EXPECT_NE(kept.remedy.find("donate_argnames=(\"params\", \"opt_state\")"), std::string::npos) << kept.remedy;
+  EXPECT_EQ(finding("donation-failed").cause, "no result is f32[8], as cache['k'] is.");
+  const Finding copies = finding("replicated-state");
+  EXPECT_EQ(copies.at_stake, 3 * kMiB) << "each device could hold a quarter";
+  EXPECT_EQ(copies.title, "4.0 MiB of parameters is replicated: 4 devices hold the same bytes, beside 1.0 MiB that is sharded.");
+  EXPECT_EQ(finding("replicated-inputs").at_stake, kMiB);
 }
 
 }  // namespace

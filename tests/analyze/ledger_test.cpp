@@ -75,6 +75,28 @@ TEST_F(LedgerTest, IsExactBetweenSamples) {
   EXPECT_GT(differ, 50u) << "the pool did not change between samples, so nothing was tested";
 }
 
+// The pool grows while the card is sampled: nobody knows whether the sample has it. By how much the lines may be off is a number.
+TEST_F(LedgerTest, WhatChangedDuringTheSampleIsTheUncertainty) {
+  Maker::Options options;
+  options.pool.limit = options.pool.device = kCard;
+  options.pool.growth = true;
+  options.us_per_event = 1'000;
+  Maker m = Maker::create(path_, options).value();
+  (void)m.alloc({"Relu", "output", 600 * kMiB});
+  const std::uint64_t before = m.pool().pool();
+  (void)m.alloc({"Relu", "output", 900 * kMiB});
+  const std::uint64_t after = m.pool().pool();
+  m.device_sample(0, before + kContext, kCard, before + kContext);
+  ASSERT_TRUE(m.finish());
+  const Ledger ledger = opened().ledger("peak").value();
+  const LedgerLine used = line(ledger, "device used"), process = line(ledger, "this process");
+  EXPECT_EQ(used.uncertain, after);  // the first growth is as close to the sample as the second one
+  EXPECT_EQ(process.uncertain, used.uncertain);
+  EXPECT_LE(after + kContext, *used.bytes + used.uncertain) << used.note;
+  EXPECT_TRUE(used.note.contains("may be off by")) << used.note;
+  EXPECT_EQ(line(ledger, "pool regions").uncertain, 0u);  // known from the events alone
+}
+
 // The sample is from before the last growth: the sentence must not say that the pool is larger than what is used.
 TEST_F(LedgerTest, TheSentenceUsesTheSameFigures) {
   Maker::Options options;

@@ -222,6 +222,27 @@ TEST_F(Oom, PoolLimit) {
   }
 }
 
+TEST_F(Oom, ProgramOfJaxHasItsPlan) {
+  Maker::Options options;
+  options.framework = trace::Framework::jax;
+  options.pool.limit = options.pool.device = 64 * kMiB;
+  Maker m = Maker::create(path_, options).value();
+  const trace::StringId name = m.string("jit_train_step"), file = m.string("/data/train.py");
+  m.report(trace::ProgramPlan{name, file, 7, kMiB, kMiB, kMiB, kMiB});
+  m.report(trace::ProgramPlan{name, file, 7, 32 * kMiB, 34 * kMiB, 32 * kMiB, 50 * kMiB});  // the newest counts
+  ASSERT_TRUE(m.alloc({"device_put", "transfer", 32 * kMiB}));
+  ASSERT_FALSE(m.alloc({"jit_train_step", "execute", 50 * kMiB}));
+  ASSERT_TRUE(m.finish());
+  OpenOptions open;
+  open.keep_index = false;
+  const OomEvent e = Engine::open(path_, open).value().ooms().events.back();
+  EXPECT_EQ(e.category, "XLA temporaries") << "as large as the plan's temporaries";
+  EXPECT_EQ(
+      e.plan,
+      "XLA's plan of jit_train_step: 32.0 MiB of arguments, 50.0 MiB of temporaries and 2.0 MiB of results that do not take "
+      "the place of donated arguments. Beside its arguments it needs 52.0 MiB; 32.0 MiB was free.");
+}
+
 TEST_F(Oom, Leak) {
   Program p;
   p.leak = 4 * kMiB;
@@ -322,6 +343,12 @@ TEST_F(Oom, TheRequestSaysWhatItIsForAndWhichBatchFits) {
   EXPECT_NE(ooms.advice.find("recompute the activations of conv2d"), std::string::npos) << ooms.advice;
   EXPECT_TRUE(train(percent)) << ooms.advice;
   EXPECT_FALSE(train(percent + 2)) << ooms.advice;
+}
+
+TEST_F(Oom, ALeakHasNoLargestBatch) {
+  Program p;
+  p.leak = 4 * kMiB;
+  EXPECT_FALSE(verdict(p).replay.has_value());
 }
 
 TEST_F(Oom, OtherProcess) {

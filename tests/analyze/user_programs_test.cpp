@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "analyze/api.h"
 #include "analyze/json.h"
+#include "analyze/steps/usual.h"
 #include "training.h"
 
 namespace vramscope {
@@ -122,6 +126,87 @@ TEST_F(UserProgram, WhyStepsDiffer) {
   EXPECT_EQ(steps.reason, "The last step of each epoch has a smaller batch: 10 instead of 32.");
   EXPECT_NEAR(steps.samples_per_s.value_or(0), 1e6 * 32 / static_cast<double>(steps.interval_us.value_or(1)), 1);
   EXPECT_GE(steps.interval_us.value_or(0), 1000u);
+}
+
+TEST_F(UserProgram, LayersThatArePutTogetherAreNotAGraph) {
+  Maker m = maker();
+  m.alloc({"Relu", "output", kMiB});
+  m.report(traced(m, "inner", 1, 110 * kMiB, 140 * kMiB));
+  m.report(trace::BuiltLayers{m.string("/data/train.py"), 9, 12, 5 * kMiB});
+  m.report(traced(m, "outer", 0, 100 * kMiB, 155 * kMiB));
+  m.report(trace::BuiltLayers{m.string("/data/train.py"), 9, 3, kMiB});
+  ASSERT_TRUE(m.finish());
+  const Host host = engine().host().value();
+  ASSERT_EQ(host.graphs.size(), 3u);
+  EXPECT_EQ(host.graphs[1].bytes, 25 * static_cast<std::int64_t>(kMiB));  // outer, without inner
+  EXPECT_EQ(host.graphs[2].function, "layers");
+  EXPECT_EQ(host.graphs[2].line, "train.py:9");
+  EXPECT_EQ(host.graphs[2].ops, 15u);
+  EXPECT_EQ(host.graphs[2].bytes, 6 * static_cast<std::int64_t>(kMiB));
+}
+
+// Batches of 32 and one of 10, whose peak is by chance the median of all.
+TEST_F(UserProgram, TheUsualStepHasTheUsualBatch) {
+  Steps steps;
+  for (const auto& [samples, peak] :
+       std::vector<std::pair<std::uint64_t, Bytes>>{{32, 10}, {32, 11}, {10, 12}, {32, 13}, {32, 14}}) {
+    Step& step = steps.steps.emplace_back();
+    step.samples = samples;
+    step.peak = peak;
+  }
+  EXPECT_EQ(usual_step(steps), std::nullopt);
+  steps.has_steady = true;
+  steps.steady_last = 4;
+  EXPECT_EQ(usual_samples(steps), 32u);
+  EXPECT_EQ(usual_step(steps), 3u);
+  steps.steps[2].kind = "evaluate";
+  EXPECT_EQ(steady_steps(steps), (std::vector<std::size_t>{0, 1, 3, 4}));
+  steps.steps[0].samples.reset();
+  EXPECT_EQ(usual_samples(steps), std::nullopt);
+  EXPECT_EQ(usual_step(steps), 3u);
+}
+
+// The next model of a search has layers of the same names and of another width: its inputs are what they were.
+TEST_F(UserProgram, AnotherModelHasNoOtherInputs) {
+  Maker m = maker();
+  for (int step = 1; step <= 12; ++step) {
+    const std::uint64_t width = step <= 7 ? 64 : 48;
+    m.mark(MarkKind::step, MarkEdge::begin, "train", step);
+    Handle result = *m.alloc({"dense/Relu", "output", 32 * width * 4, 0, 1, fmt::format("[32,{}]", width)});
+    Handle change = *m.alloc({"adam/Mul", "output", 784 * width * 4, 0, 1, fmt::format("[784,{}]", width)});
+    m.free(change);
+    m.free(result);
+    m.mark(MarkKind::step, MarkEdge::end, "train", step);
+  }
+  ASSERT_TRUE(m.finish());
+  const Steps steps = engine().steps();
+  EXPECT_EQ(steps.steps.size(), 12u);
+  EXPECT_EQ(steps.reason, "");
+}
+
+// Keras traces a layer of the user's alone when the model is built, to learn the shape of its result. Batches are there before
+// all steps.
+TEST_F(UserProgram, LayersAreInTheOrderInWhichTheModelCallsThem) {
+  Maker m = maker();
+  m.op_source("switch/Mul", "/data/train.py", 9, "switch");  // never run
+  for (const char* layer : {"embedding", "switch", "head"})
+    m.op_source(fmt::format("net/{}/MatMul", layer), "/data/train.py", 9, layer);
+  Handle batch = *m.alloc({"", "", 4096});
+  m.tag(batch, trace::Category::input, "batch", "");
+  for (int step = 1; step <= 6; ++step) {
+    m.mark(MarkKind::step, MarkEdge::begin, "train", step);
+    std::vector<Handle> made;
+    for (const char* layer : {"switch", "embedding", "head"})  // in the order of the executor
+      made.push_back(*m.alloc({fmt::format("net/{}/MatMul", layer), "output", 4096}));
+    for (Handle& block : made) m.free(block);
+    m.mark(MarkKind::step, MarkEdge::end, "train", step);
+  }
+  m.free(batch);
+  ASSERT_TRUE(m.finish());
+  std::string order;
+  const Layers layers = engine().layers("peak").value();
+  for (const LayerRow& row : layers.rows) order += row.name + " ";
+  EXPECT_EQ(order, "(input) embedding switch head ");
 }
 
 TEST_F(UserProgram, ATapeKeepsWhatIsFreedWhenItDies) {

@@ -40,5 +40,6 @@ def test_make_targets_in_the_documents_exist(root):
 
 
 def test_the_guide_walks_through_every_example(root):
-    named = set(re.findall(r"^\| `(\w+\.py)`", (root / "docs/guide/tensorflow.md").read_text(), re.MULTILINE))
+    guides = (root / f"docs/guide/{name}.md" for name in ("tensorflow", "jax"))
+    named = {name for guide in guides for name in re.findall(r"^\| `(\w+\.py)`", guide.read_text(), re.MULTILINE)}
     assert named == {path.name for path in (root / "examples").glob("*.py")} - {"demo_keras.py"}     # that one is `make demo`

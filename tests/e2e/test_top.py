@@ -139,10 +139,15 @@ import os, sys
 os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
-kept = tf.zeros([16, 1024, 1024])
+kept = tf.zeros([16 * 1024 * 1024 + 64 * 1024])  # 64.25 MiB: a half is rounded up everywhere
 print(tf.config.experimental.get_memory_info("CPU:0")["current"], flush=True)
 sys.stdin.read()
 """
+
+
+def mib(number):
+    tenths = (number * 10 + (1 << 19)) >> 20
+    return f"{tenths // 10:,}.{tenths % 10}"
 
 
 def test_a_recorded_process_shows_what_its_framework_counts(run, vramscope, newest_tensorflow, tmp_path, wait_until):
@@ -159,8 +164,13 @@ def test_a_recorded_process_shows_what_its_framework_counts(run, vramscope, newe
         assert mine[0]["peak_bytes"] >= counted and mine[0]["framework"] == "TensorFlow"
         assert mine[0]["step"] is None and mine[0]["phase"] is None, "a program without a training loop has neither"
         with Terminal([vramscope, "top"]) as terminal:
-            terminal.until(lambda: any(str(mine[0]["pid"]) in line and "TensorFlow" in line for line in terminal.lines()))
+            row = lambda: next((line.split() for line in terminal.lines() if line.split()[:1] == [str(mine[0]["pid"])] and "TensorFlow" in line), [])
+            terminal.until(lambda: mib(counted) in row() and mib(mine[0]["peak_bytes"]) in row())
             terminal.press("q")
             assert terminal.exit_code() == 0
     finally:
         child.communicate("", timeout=600)
+    # The trace of the same process says the same, in the same characters.
+    peak = [vramscope, "peak", tmp_path / "out", "--phase", "all"]
+    assert json.loads(run([*peak, "--json"]).stdout)["total"] == mine[0]["peak_bytes"]
+    assert run(peak).stdout.startswith(f"{mib(mine[0]['peak_bytes'])} MiB")

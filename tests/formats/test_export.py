@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import pickle
+import pickletools
 import re
 import shutil
 import subprocess
@@ -135,6 +136,22 @@ def test_torch_snapshot(made, export, case):
     assert at_end == blocks
     for segment in snapshot["segments"]:
         assert sum(block["size"] for block in segment["blocks"]) == segment["total_size"]
+
+
+def test_lists_of_a_snapshot_are_in_batches(build, run, export, tmp_path):
+    """memory_viz passes the values between a mark and its APPENDS as the arguments of one call, of which a browser takes about 100,000."""
+    run([build / "tracegen", "clean", tmp_path / "long.vram", "seed=7", "events=6000"])
+    data = export(tmp_path / "long.vram", "torch-snapshot").read_bytes()
+    marks, most, values = [], 0, 0
+    for opcode, _, _ in pickletools.genops(data):
+        if opcode.name == "MARK":
+            marks.append(values)
+        elif opcode.name in ("APPENDS", "SETITEMS"):
+            begin = marks.pop()
+            most, values = max(most, values - begin), begin
+        else:
+            values += len(opcode.stack_after) - len(opcode.stack_before)
+    assert len(pickle.loads(data)["device_traces"][0]) > 6000 and 100 < most <= 1000
 
 
 def test_torch_reads_its_snapshot(made, export, root):

@@ -1,7 +1,10 @@
 """--otlp against a local collector that parses what it receives with OpenTelemetry's own messages, which refuse unknown members."""
+import contextlib
 import http.server
+import os
 import queue
 import signal
+import socket
 import subprocess
 import threading
 
@@ -88,6 +91,28 @@ def test_top_sends_to_a_path_and_reports_refusals_once(vramscope, devices, colle
 def test_a_collector_that_is_gone_changes_nothing_for_the_command(vramscope, run, tmp_path):
     done = run([vramscope, "run", "-q", "--otlp", "http://127.0.0.1:1", "-o", tmp_path / "out", "--", "sh", "-c", "exit 7"], code=7)
     assert done.stderr.count("no metrics reach http://127.0.0.1:1: Connection refused") == 1
+
+
+def test_a_collector_that_answers_a_byte_at_a_time_does_not_hold_up_the_command(vramscope, run, tmp_path):
+    """Each byte comes in time, the whole answer never does."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def answer():
+        while not over.is_set():
+            peer, _ = listening.accept()
+            with peer, contextlib.suppress(OSError):
+                while not over.wait(0.05):
+                    peer.sendall(b"H")
+
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        done = run([vramscope, "run", "-q", "--otlp", f"http://127.0.0.1:{listening.getsockname()[1]}", "-o", tmp_path / "out", "--",
+                    "sh", "-c", "exit 7"], code=7, timeout=100, env={**os.environ, "OTEL_EXPORTER_OTLP_TIMEOUT": "500"})
+    finally:
+        over.set()
+        listening.close()
+    assert "no answer" in done.stderr
 
 
 @pytest.mark.parametrize("address", ["here", "http://", "https://host:4318", "http://host:port", "http://host:99999", "http://user@host", "http://a b"])

@@ -124,6 +124,19 @@ def test_json(traces, name):
     compare(HERE / f"{name}.json", stable(json.dumps(answer, indent=1, sort_keys=True) + "\n", traces))
 
 
+def test_what_others_hold_of_a_device_is_not_available(traces):
+    """1 GiB of which others hold 256 MiB is like 768 MiB, and a limit is the pool's own."""
+    def fit(*words):
+        return run(traces, ["fit", "clean", "--batches", "8", *words, "--json"])
+    held, smaller = (json.loads(fit(*words).stdout) for words in (["--on", "1GiB", "--outside", "256MiB"], ["--on", "768MiB"]))
+    assert held["cards"][0]["available"] == smaller["cards"][0]["available"]
+    assert held["outside"] - smaller["outside"] == 256 << 20
+    assert held["cards"][0]["largest"] == smaller["cards"][0]["largest"] and held["rows"] == smaller["rows"]
+    assert held["sentence"].startswith("The context, libraries and other programs hold 256.0 MiB of 1GiB. ")
+    both = fit("--limit", "1GiB", "--outside", "256MiB")
+    assert both.returncode == 2 and both.stderr.startswith("vramscope: --outside: ")
+
+
 # Escape sequences of --color=always, with <ESC> for the escape character.
 @pytest.mark.parametrize("name, command, env", [
     ("colour-peak", ["peak", "autotune", "-n", "4", "--color", "always"], {"COLORTERM": "truecolor"}),
@@ -153,8 +166,8 @@ def test_a_small_model_is_shown_in_kib(traces):
 
     layers = json.loads(run(traces, ["layers", "small"], "--json").stdout)["rows"]
     rows = table(run(traces, ["layers", "small"]).stdout, ["LAYER"])
-    assert rows[0][-2:] == ["KiB", "OWN PEAK"]
-    assert [row[-2:] for row in rows[1:1 + len(layers)]] == [[kib(r["total"]), kib(r["own_peak"])] for r in layers]
+    assert rows[0][-3:] == ["KiB", "OWN PEAK", "TIME"]
+    assert [row[-3:-1] for row in rows[1:1 + len(layers)]] == [[kib(r["total"]), kib(r["own_peak"])] for r in layers]
 
     steps = json.loads(run(traces, ["steps", "small"], "--json").stdout)["steps"]["steps"]
     text = run(traces, ["steps", "small", "--ascii"]).stdout

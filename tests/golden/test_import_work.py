@@ -8,6 +8,7 @@ import pickle
 import resource
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -75,7 +76,28 @@ def torch_frames():
     return pickle.dumps({"frames": frames, "device_traces": [], "segments": [{"address": 4096, "total_size": 512, "blocks": [block]}]})
 
 
-@pytest.mark.parametrize("profile", [pprof_frames, pprof_devices, xplane, torch_frames])
+def pprof_stacks():
+    """Each stack is another one, and each of its frames has a long name."""
+    random = Random(1)
+    locations = b"".join(field(4, field(1, i) + field(4, field(1, 1) + field(2, i))) for i in range(1, 128))
+    samples = (field(2, field(1, bytes(random.randrange(1, 128) for _ in range(128))) + field(2, varint(1) + varint(256))) for _ in range(5000))
+    return pprof(field(5, field(1, 1) + field(2, 6) + field(4, 6)) + locations + b"".join(samples))
+
+
+def torch_segments():
+    """Two bytes for each further mention of a segment with very many blocks."""
+    block = {"size": 512, "state": "inactive"}
+    segment = {"address": 4096, "total_size": 512, "blocks": [block] * 500_000}
+    return pickle.dumps({"segments": [segment] * 500_000, "device_traces": []}, 4)
+
+
+def torch_members():
+    """The same for a dictionary with very many members."""
+    block = {**{f"k{i}": 0 for i in range(50_000)}, "size": 512, "state": "inactive"}
+    return pickle.dumps({"segments": [{"address": 4096, "total_size": 512, "blocks": [block] * 500_000}], "device_traces": []}, 4)
+
+
+@pytest.mark.parametrize("profile", [pprof_frames, pprof_devices, pprof_stacks, xplane, torch_frames, torch_segments, torch_members])
 def test_very_many_uses_of_a_long_name(tmp_path, profile):
     (tmp_path / "profile.gz").write_bytes(gzip.compress(profile()))
     answered_or_refused(tmp_path / "profile.gz")
@@ -94,3 +116,13 @@ def test_a_profile_that_unpacks_to_a_lot(tmp_path):
     (tmp_path / "log.gz").write_bytes(gzip.compress(b"Thread,Time,Action,Pointer,Size,Stream\n" + 4_000_000 * line))
     done = summary(tmp_path / "log.gz")
     assert done.returncode == 2 and done.stderr.count("\n") == 1, (done.returncode, done.stderr)
+    assert "log.gz: unpacks to more than its size makes plausible" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["profile.csv", "profile.bin", "profile.vram"])
+def test_a_file_of_holes_takes_no_memory(tmp_path, run_measured, name):
+    (tmp_path / name).write_text("Thread,Time,Action,Pointer,Size,Stream\n")
+    os.truncate(tmp_path / name, 3 << 30)
+    memory, code, _, err = run_measured([BUILD / "vramscope", "summary", name], cwd=tmp_path)
+    assert memory <= 512 << 20, (memory, err)
+    assert code == 2 and err.count("\n") == 1 and name in err, (code, err)

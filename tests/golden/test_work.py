@@ -29,9 +29,9 @@ def answer(folder, *words, seconds=CPU_S):
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    for case in ("manyphases", "longsettings", "busytimeline", "longowner"):
+    for case in ("manyphases", "longsettings", "busytimeline", "longowner", "manyregions", "manypools", "sameslot"):
         subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
-        assert (folder / f"{case}.vram").stat().st_size < 100_000
+        assert (folder / f"{case}.vram").stat().st_size < 300_000
     return folder
 
 
@@ -63,6 +63,26 @@ def test_very_many_blocks_of_an_owner_with_a_long_path(forged):
     done = answer(forged, "ledger", "--json", "longowner.vram")
     assert done.returncode == 0, (done.returncode, done.stderr)
     assert "x" * 60_000 in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["summary", "fragmentation", "ledger"])
+def test_very_many_regions(forged, verb):
+    done = answer(forged, verb, "--json", "manyregions.vram")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    if verb == "summary":
+        place = json.loads(done.stdout)["overview"]["places"][0]
+        assert (place["regions_peak"], place["regions_end"]) == (4 * 65536 * 4096, 0)
+
+
+def test_sizes_that_share_one_slot(forged):
+    done = answer(forged, "summary", "sameslot.vram")
+    assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr)
+
+
+def test_very_many_pools(forged):
+    """No process has as many: what refers to them cannot be read."""
+    done = answer(forged, "summary", "manypools.vram")
+    assert done.returncode == 2 and "a table is longer than the format allows" in done.stderr, (done.returncode, done.stderr)
 
 
 # --- forecasts: very many replays of very many events ------------------------------------------------------------------------------------

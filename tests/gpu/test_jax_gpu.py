@@ -1,6 +1,8 @@
 """On a real GPU: what was recorded of JAX equals device.memory_stats(), with and without preallocation."""
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from tensorflow_support import Recording, replay
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
 MODELS = HERE.parent / "jax/models.py"
 
 pytestmark = pytest.mark.gpu
@@ -25,15 +28,41 @@ def jax_on_a_gpu():
 
 
 @pytest.fixture
-def record(vramscope, tmp_path):
-    def call(program=MODELS, *arguments, **env):
-        folder = tmp_path / "out"
-        done = subprocess.run([vramscope, "run", "-o", folder, "--quiet", "--", PYTHON, program, *arguments],
+def run_recorded(vramscope, tmp_path):
+    """run_recorded(program, ...) -> (folder, finished process)"""
+    numbers = itertools.count()
+
+    def call(program, *arguments, options=(), code=0, **env):
+        folder = tmp_path / f"out{next(numbers)}"
+        done = subprocess.run([vramscope, "run", "-o", folder, "--quiet", *options, "--", PYTHON, program, *arguments],
                               env={**os.environ, **env}, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
+        return folder, done
+
+    return call
+
+
+@pytest.fixture
+def record(vramscope, run_recorded):
+    def call(program=MODELS, *arguments, **env):
+        folder, done = run_recorded(program, *arguments, **env)
         return Recording(vramscope, folder, done.stdout)
 
     return call
+
+
+@pytest.fixture
+def example(vramscope, run_recorded):
+    """example("jax_leak", "fixed") -> (folder, what it printed with the end of stderr, findings)"""
+    def call(name, *arguments, code=0, **env):
+        folder, done = run_recorded(EXAMPLES / f"{name}.py", *arguments, code=code, **{"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **env})
+        return folder, done.stdout + done.stderr[-4000:], ask(vramscope, "summary", folder)["findings"]["findings"]
+
+    return call
+
+
+def ask(vramscope, verb, folder, *options):
+    return json.loads(subprocess.check_output([vramscope, verb, "--json", folder, *options]))
 
 
 def up_to_end(events):
@@ -113,3 +142,93 @@ def test_steps_and_categories(vramscope, record, model):
     newest = {e["name"]: e for e in recording.events() if e["event"] == "tag"}
     tagged = {word: sum(e["bytes"] for e in newest.values() if e["category"] == word) for word in ("parameter", "optimizer_state")}
     assert tagged == {"parameter": parameters, "optimizer_state": 2 * parameters}
+
+
+def steady_peak(vramscope, folder):
+    """Of the pool: the driver level holds the pool's regions, which do not shrink."""
+    places = [place for place in ask(vramscope, "summary", folder)["overview"]["places"] if place["device"] == 0]
+    print([(place["name"], place["driver"], place["peak"], place["steady_peak"]) for place in places])
+    place, = (place for place in places if not place["driver"])
+    return place["steady_peak"]
+
+
+def test_two_plugins_in_one_process(record):
+    """The CUDA plugin and the CPU plugin behind the same interface: the GPU's numbers are JAX's, and the CPU's arrays are apart."""
+    found = subprocess.run([PYTHON, "-c", "import xla_plugins.xla_cpu_pjrt as m, pathlib; print(next(pathlib.Path(next(iter(m.__path__))).glob('*.so')))"],
+                           capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip(f"{PYTHON} has no xla-cpu-pjrt, which is the second plugin")
+    recording = record(HERE / "jax_two_plugins.py", JAX_PLATFORMS="cuda,xla_cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"xla_cpu:{found.stdout.strip()}",
+                       XLA_PYTHON_CLIENT_PREALLOCATE="false")
+    said, events = recording.said, up_to_end(recording.events())
+    counted = replay(events, POOL)
+    assert len(said["platforms"]) == 2
+    assert (counted["allocs"], counted["end_bytes"]) == (said["allocs"], said["current_bytes"])
+    assert counted["peak_bytes"] == said["peak_bytes"] or not recording.pool(POOL)["order_exact"]
+    arrays = [event for event in events if event["event"] == "alloc" and event["pool"] == "CPU_0 arrays"]
+    assert [event["granted"] for event in arrays].count(512 * 512 * 4) >= 7, "the weights, and those of six steps"
+
+
+def test_leak_of_arrays(vramscope, example):
+    folder, _, findings = example("jax_leak")
+    assert findings[0]["id"] in ("leak", "held-tensors"), findings
+    assert ask(vramscope, "leaks", folder)["bytes_per_step"] == pytest.approx(512 * 256 * 4)
+    folder, _, _ = example("jax_leak", "fixed")
+    assert ask(vramscope, "leaks", folder)["verdict"] == "not growing"
+
+
+def test_recompilation(example):
+    _, out, findings = example("jax_recompilation")
+    assert "12 executables" in out
+    assert "batch was f32[40,256], and is f32[41,256]" in next(finding["cause"] for finding in findings if finding["id"] == "retrace")
+
+
+def in_use(out):
+    """What JAX itself counted when the last step had returned, before its old state was dropped."""
+    return int(re.search(r"(\d+) bytes in use", out).group(1))
+
+
+def test_donation(vramscope, example):
+    state = 2 * 8 * 512 * 512 * 4
+    kept, kept_out, findings = example("jax_donation")
+    assert next(finding["at_stake"] for finding in findings if finding["id"] == "state-not-donated") == state
+    _, out, findings = example("jax_donation", "failed")
+    assert "8 of 16" in out
+    assert next(finding["at_stake"] for finding in findings if finding["id"] == "donation-failed") == state // 2
+    fixed, fixed_out, findings = example("jax_donation", "fixed")
+    assert "16 of 16" in fixed_out and not {"state-not-donated", "donation-failed"} & {finding["id"] for finding in findings}
+    peaks = [steady_peak(vramscope, folder) for folder in (kept, fixed)]
+    counted = [in_use(out) for out in (kept_out, fixed_out)]
+    print("promised", state, "steady peaks", peaks, "in use by JAX", counted)
+    assert all(peak >= count for peak, count in zip(peaks, counted)), "the peak is at least what was in use at one time"
+    # The remedy saves what was promised, up to a tenth: XLA may place its temporaries differently.
+    for before, after in (peaks, counted):
+        assert 0.9 * state <= before - after <= 1.1 * state
+
+
+def test_out_of_memory_with_the_plan(vramscope, example):
+    folder, out, findings = example("jax_out_of_memory", code=1, XLA_PYTHON_CLIENT_MEM_FRACTION="0.05")
+    answer = ask(vramscope, "oom", folder)
+    print(out, [finding["title"] for finding in findings], answer["sentence"], answer["events"])
+    assert "trains" in out and "RESOURCE_EXHAUSTED" in out, "it fails while it runs, not while it is compiled"
+    assert findings[0]["id"] == "oom", findings
+    event = answer["events"][-1]
+    assert event["op"] == "jit_train_step" and event["plan"].startswith("XLA's plan of jit_train_step: ")
+    assert event["category"] == "XLA temporaries" and event["requested"] > event["free"]
+    _, out, findings = example("jax_out_of_memory", "fixed", XLA_PYTHON_CLIENT_MEM_FRACTION="0.05")
+    assert "trained" in out and "oom" not in {finding["id"] for finding in findings}
+
+
+@pytest.mark.parametrize("model", ["mlp", "transformer", "conv", "flax"])
+def test_temporaries_have_categories_and_layers_or_lines(vramscope, run_recorded, model):
+    """With --xla: of the block of the temporaries where it is fullest, and of the steady peak."""
+    if model == "flax" and not has("flax"):
+        pytest.skip("flax is not installed for this Python")
+    folder, _ = run_recorded(MODELS, model, options=["--xla"], XLA_PYTHON_CLIENT_PREALLOCATE="false")
+    blocks = [block for block in ask(vramscope, "xla", folder)["blocks"] if block["module"] == "jit_train_step"]
+    parts = max(blocks, key=lambda block: block["bytes"])["parts"]
+    total = sum(part["bytes"] for part in parts)
+    placed = sum(part["bytes"] for part in parts if part["layer"] or part["line"])
+    said = sum(part["bytes"] for part in parts if part["category"])
+    print(model, total, placed / total, said / total)
+    assert placed >= 0.9 * total and said >= 0.95 * total, parts

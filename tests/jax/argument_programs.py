@@ -61,6 +61,17 @@ def by_hand():
         lambda path: {"weights": "parameter", "velocity": "optimizer_state"}.get(path.split("[")[0], "input")
 
 
+def applied_apart():
+    """Gradients are computed by one program and applied by another, as in flax's first example."""
+    state = train_state.TrainState.create(apply_fn=NET.apply, params=PARAMS, tx=optax.adam(1e-3))
+
+    def update(state, grads):
+        return state.apply_gradients(grads=grads)
+
+    return update, (state, jax.tree.map(jnp.ones_like, PARAMS)), lambda path: "gradient" if path.startswith("grads") else \
+        "parameter" if path.startswith("state.params") else "optimizer_state" if path.startswith("state.opt_state") else "buffer"
+
+
 def as_in_keras():
     """Lists of variables: the order alone says what they are, so nothing is claimed."""
     leaves, structure = jax.tree.flatten(PARAMS)
@@ -82,14 +93,20 @@ def seen(step, values):
     return programs._trains(module), {argument.path: label for argument, label in zip(found, labels)}
 
 
+def updates(step, values):
+    main = programs._main(jax.jit(step).lower(*values).compiler_ir("stablehlo"))
+    return arguments.updates_state(programs._arguments_of(main)[0], programs._results_of(main))
+
+
 def main():
     out = {}
-    for make in (with_train_state, with_optax, by_hand, as_in_keras):
+    for make in (with_train_state, with_optax, by_hand, applied_apart, as_in_keras):
         step, values, truth = make()
         trains, labels = seen(step, values)
         out[make.__name__] = {"trains": trains, "seen": {path: label.category for path, label in labels.items()},
                               "truth": {path: truth(path) for path in labels}, "layers": {path: label.layer for path, label in labels.items()}}
-    out["forward only"] = {"trains": seen(NET.apply, (PARAMS, X))[0]}
+    out["forward only"] = {"trains": seen(NET.apply, (PARAMS, X))[0], "updates": updates(NET.apply, (PARAMS, X))}
+    out["applied_apart"]["updates"] = updates(*applied_apart()[:2])
     print(json.dumps(out))
 
 

@@ -27,3 +27,10 @@ def plugin_of():
 def jax_python():
     """The interpreter with JAX. VRAMSCOPE_PYTHON_JAX names another one."""
     return there(Path(os.environ.get("VRAMSCOPE_PYTHON_JAX", ROOT / ".venv-jax/bin/python")), "Python with JAX")
+
+
+@pytest.fixture(scope="session")
+def plugin_environment(jax_python):
+    """Variables with which JAX computes on the CPU through a plugin behind the C interface that CUDA plugins have."""
+    plugin, = jax_python.parent.parent.glob("lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so")
+    return {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{plugin}", "JAX_PLATFORMS": "xla_cpu"}

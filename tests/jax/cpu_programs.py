@@ -1,7 +1,9 @@
 """Programs for JAX on the CPU plugin. Each prints what is true as JSON on the last line.
 
-    cpu_programs.py donated|kept|recompiled|two_networks|reported_steps
+    cpu_programs.py donated|kept|recompiled|two_networks|reported_steps|two_plugins
 """
+import ctypes
+import gc
 import json
 import sys
 from functools import partial
@@ -49,7 +51,28 @@ def train(donate):
         seen.append({**leaves(params, "params"), **leaves(opt_state, "opt_state"), "batch": x.unsafe_buffer_pointer()})
         params, opt_state, loss = step(params, opt_state, x)
         loss.block_until_ready()
-    return {"steps": STEPS, "addresses": seen}
+    return {"steps": STEPS, "addresses": seen, "live": live_bytes()}
+
+
+def live_bytes(*platforms):
+    """What JAX itself counts, at the mark "end" of the trace. An array and its shard are two objects with one memory."""
+    gc.collect()
+    process = ctypes.CDLL(None)
+    if hasattr(process, "vramscope_check"):
+        process.vramscope_check(b"end")
+    return sum({array.unsafe_buffer_pointer(): array.nbytes for platform in platforms or [None] for array in jax.live_arrays(platform)}.values())
+
+
+def two_plugins():
+    """The same plugin under another name is another plugin: its own table, its own devices."""
+    step = jax.jit(lambda w, x: w - 0.1 * jax.grad(lambda w: jnp.tanh(x @ w).sum())(w))
+    devices = [jax.devices(name)[0] for name in ("xla_cpu", "second")]
+    state = {device: jax.device_put(np.ones((256, 256), np.float32), device) for device in devices}
+    for _ in range(STEPS):
+        for device in devices:
+            state[device] = step(state[device], jax.device_put(np.ones((8, 256), np.float32), device))
+    jax.block_until_ready(list(state.values()))
+    return {"steps": STEPS, "platforms": sorted(device.platform for device in devices), "live": live_bytes("xla_cpu", "second")}
 
 
 def donated():

@@ -1,7 +1,7 @@
 """Trains a small network with JAX, with the parameters and the optimizer's state donated to each step, and prints what JAX counted, as
 JSON on the last line.
 
-    models.py mlp|transformer|conv|flax [STEPS]
+    models.py mlp|transformer|conv|flax|nnx [STEPS]
 """
 import ctypes
 import gc
@@ -96,6 +96,23 @@ def flax(width=256, layers=4, batch=8, length=128):
     model = Transformer()
     batches = lambda i: jax.random.normal(jax.random.fold_in(KEY, i), (batch, length, width))  # noqa: E731
     return model.init(KEY, batches(0)), model.apply, batches
+
+
+def nnx(width=512, batch=1024):
+    """Modules that add no scopes: only lines tell their values apart."""
+    from flax import nnx as modules
+
+    class Net(modules.Module):
+        def __init__(self, rngs):
+            self.first, self.second = modules.Linear(width, 2 * width, rngs=rngs), modules.Linear(2 * width, width, rngs=rngs)
+
+        def __call__(self, x):
+            x = self.first(x)           # nnx, first
+            x = jnp.tanh(x)             # nnx, tanh
+            return self.second(x)       # nnx, second
+
+    graph, params = modules.split(Net(modules.Rngs(0)))
+    return params, lambda params, x: modules.merge(graph, params)(x), lambda i: jax.random.normal(jax.random.fold_in(KEY, i), (batch, width))
 
 
 def make_step(forward, rate=1e-3, donate=(0, 1)):

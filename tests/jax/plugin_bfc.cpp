@@ -5,7 +5,7 @@
 //
 // CONSTRUCTOR and VTABLE are offsets in the plugin, the next three the places of functions in the vtable: the test reads them
 // from the symbols of the unstripped plugin. Each thread makes OPERATIONS random allocations and frees, and leaves some blocks
-// live. The pool is called GPU_0_bfc, as in JAX.
+// live. Then two requests fail, for 4 GiB and for a byte more. The pool is called GPU_0_bfc, as in JAX.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -103,6 +103,14 @@ void work(void* allocator, const Slots& slots, std::uint64_t operations, unsigne
   }
 }
 
+// More than the pool may hold: once for a caller that can do without the block, once for one that cannot.
+bool is_refused(void* allocator, const Slots& slots, std::size_t bytes) {
+  using Allocate = void* (*)(void*, std::size_t, std::size_t, const Attributes&);
+  const auto allocate = reinterpret_cast<Allocate>(slot(allocator, slots.allocate));
+  return allocate(allocator, 64, bytes, {.retry_on_failure = false}) == nullptr &&
+         allocate(allocator, 64, bytes + 1, {.retry_on_failure = true}) == nullptr;
+}
+
 std::uintptr_t base_of(void* library) {
   link_map* map = nullptr;
   dlinfo(library, RTLD_DI_LINKMAP, &map);
@@ -127,14 +135,15 @@ int main(int argc, char** argv) {
   using Construct = void (*)(void*, std::unique_ptr<SubAllocator>, std::size_t, const std::string&, const void*);
   alignas(64) static unsigned char object[8192];
   unsigned char options[128] = {1};  // allow_growth; the rest is false or 0
-  reinterpret_cast<Construct>(base + number(argv[2]))(object, std::make_unique<SubAllocator>(), std::size_t{4} << 30, "GPU_0_bfc",
-                                                      options);
+  constexpr std::size_t kLimit = std::size_t{4} << 30;
+  reinterpret_cast<Construct>(base + number(argv[2]))(object, std::make_unique<SubAllocator>(), kLimit, "GPU_0_bfc", options);
   if (*reinterpret_cast<std::uintptr_t*>(object) != base + number(argv[3]) + 16) return 3;  // not the class that was meant
 
   std::vector<std::thread> threads;
   const std::uint64_t operations = number(argv[7]);
   for (unsigned i = 0; i < number(argv[8]); ++i) threads.emplace_back([&, i] { work(object, slots, operations, i); });
   for (auto& thread : threads) thread.join();
+  if (!is_refused(object, slots, kLimit)) return 4;
 
   if (auto* check = reinterpret_cast<int (*)(const char*)>(dlsym(RTLD_DEFAULT, "vramscope_check"))) check("end");
   alignas(16) unsigned char returned[2048] = {};

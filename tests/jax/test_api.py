@@ -51,3 +51,30 @@ devices = SOURCE.devices()
 print(json.dumps({"devices": len(devices), "started": bool(xla_bridge._backends)}))
 """)
     assert said == {"devices": 0, "started": False}
+
+
+def test_remat_saving_is_the_difference_to_a_program_without_it(jax_python, root):
+    said = call(jax_python, root, """
+import json, jax, jax.numpy as jnp
+import vramscope.jax
+
+def layer(w, x):
+    return jnp.tanh(jnp.sin(x @ w))
+
+def make(layer):
+    def loss(ws, x):
+        return jax.lax.scan(lambda x, w: (layer(w, x), None), x, ws)[0].sum()       # in a loop, XLA cannot undo it
+    return jax.jit(lambda ws, x: ws - jax.grad(loss)(ws, x))
+
+arguments = jax.ShapeDtypeStruct((8, 64, 64), jnp.float32), jax.ShapeDtypeStruct((4096, 64), jnp.float32)
+plain = vramscope.jax.estimate(make(layer), *arguments)
+step = make(jax.jit(jax.checkpoint(layer)))                     # also inside of another function that JAX caches
+saving = vramscope.jax.remat_saving(step, *arguments)
+again = vramscope.jax.estimate(step, *arguments)
+print(json.dumps({"plain": plain.total, "now": saving.now.total, "without": saving.without.total, "again": again.total, "text": str(saving)}))
+""")
+    array = 4096 * 64 * 4
+    assert said["plain"] - said["now"] >= 7 * array, "eight layers, of which each keeps at least one value more without jax.checkpoint"
+    assert abs(said["without"] - said["plain"]) <= array, said
+    assert said["again"] == said["now"], "the program itself is as it was"
+    assert said["text"].startswith("jax.checkpoint saves "), said["text"]

@@ -17,10 +17,10 @@ def programs(jax_python, root):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", ["with_train_state", "with_optax", "by_hand", "as_in_keras"])
+@pytest.mark.parametrize("name", ["with_train_state", "with_optax", "by_hand", "applied_apart", "as_in_keras"])
 def test_categories(programs, name):
     program = programs[name]
-    assert program["trains"]
+    assert program["trains"] or program["updates"]
     assert len(program["truth"]) >= 10
     assert program["seen"] == program["truth"]
 
@@ -33,4 +33,5 @@ def test_layers(programs):
 
 
 def test_a_program_without_gradients_does_not_train(programs):
-    assert not programs["forward only"]["trains"]
+    assert not programs["forward only"]["trains"] and not programs["forward only"]["updates"]
+    assert programs["applied_apart"]["updates"] and not programs["applied_apart"]["trains"]

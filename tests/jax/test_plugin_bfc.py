@@ -47,6 +47,9 @@ def assert_equal(recording):
     given = [event for event in events if event["event"] == "alloc" and event["pool"].startswith("CUDA:0")]
     regions = [event for event in events if event["event"] == "region" and event["pool"] == POOL]
     assert {(e["address"], e["granted"]) for e in given} == {(e["address"], e["bytes"]) for e in regions}
+    # The caller of the first one could do without the block.
+    refused = [(e["requested"], e["final"]) for e in events if e["event"] == "oom" and e["pool"] == POOL]
+    assert refused == [(said["limit_bytes"], False), (said["limit_bytes"] + 1, True)]
     return events
 
 

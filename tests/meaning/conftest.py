@@ -1,6 +1,5 @@
 """Recording programs that say what their memory is for, and the table of all scores at the end."""
 import collections
-import json
 import os
 from pathlib import Path
 
@@ -15,20 +14,34 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def scored(vramscope, run, tmp_path, record_property):
-    """scored(python, "torch_programs.py", "mlp") -> (matrix, wrong blocks): see score.py."""
+    """scored(python, "torch_programs.py", "cpu", ["mlp", "cnn"]) -> {program: (matrix, wrong blocks, what cannot be)}: see score.py."""
 
-    def call(python, program, *arguments, options=()):
-        folder, claims = tmp_path / "out", tmp_path / "claims.json"
-        run([vramscope, "run", "-o", folder, "--quiet", *options, "--", python, HERE / program, *arguments],
-            env={**os.environ, "VRAMSCOPE_TEST_CLAIMS": str(claims), "TF_CPU_ALLOCATOR_USE_BFC": "1"})
-        trace, = folder.glob("*.vram")
-        said = json.loads(claims.read_text())
-        accepted = xla_truth.accepted(folder) if "--xla" in options else tf_truth.accepted(said) if "graphs" in said else score.accepted
-        matrix, wrong = score.score(vramscope, trace, said, accepted)
-        record_property("score", (program.partition("_")[0], " ".join(arguments), [[*key, size] for key, size in matrix.items()]))
-        return matrix, wrong
+    def call(python, program, mode, names, options=()):
+        folder, claims = tmp_path / "out", tmp_path / "claims"
+        claims.mkdir()
+        done = run([vramscope, "run", "-o", folder, "--quiet", *options, "--", python, HERE / program, mode, *names],
+                   env={**os.environ, "VRAMSCOPE_TEST_CLAIMS": str(claims), "TF_CPU_ALLOCATOR_USE_BFC": "1"})
+        try:
+            results = score.as_recorded(vramscope, folder, claims, done.stdout, oracle_for(folder, mode))
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{done.stderr}") from error
+        assert list(results) == list(names)
+        for name, (matrix, *_) in results.items():
+            print(f"{name}\n{score.as_text(matrix)}")
+        record_property("score", [(program.partition("_")[0], f"{mode} {name}", [[*key, size] for key, size in matrix.items()])
+                                  for name, (matrix, *_) in results.items()])
+        return results
 
     return call
+
+
+def oracle_for(folder, mode):
+    def accepted_for(name, said):
+        if mode == "xla":
+            return xla_truth.accepted([plans for plans in folder.rglob(name) if plans.is_dir()])
+        return tf_truth.accepted(said) if "graphs" in said else score.accepted
+
+    return accepted_for
 
 
 def properties(terminalreporter, wanted):
@@ -58,7 +71,7 @@ def show_troubles(terminalreporter):
 
 
 def show_categories(terminalreporter):
-    seen = properties(terminalreporter, "score")
+    seen = [each for scores in properties(terminalreporter, "score") for each in scores]
     if not seen:
         return
     terminalreporter.section("categories at the steady peak, against the framework's own word")

@@ -33,8 +33,9 @@ def program(kind, finds=(), says="", saving=0, also=(), steps=None, environment=
     return register
 
 
-def run_all():
-    """Runs the programs that the command line names, or all of them. A line about each: its process, how it ended, what is so."""
+def run_all(first=None):
+    """Runs the programs that the command line names, or all of them; `first` is called before each. A line about each: its process, how it ended, what
+    is so."""
     chosen = sys.argv[1:]
     for function, environment, meant in _programs:
         if chosen and meant["name"] not in chosen and meant["fixes"] not in chosen:
@@ -45,6 +46,8 @@ def run_all():
             os.environ.update(environment)
             code = 0
             try:
+                if first is not None:
+                    first()
                 layers = function()
                 if layers:
                     print(json.dumps({"program": meant["name"], "layers": list(layers)}), flush=True)

@@ -128,3 +128,61 @@ def as_text(matrix):
     for truth in sorted({t for t, _ in matrix}):
         rows.append(f"{truth or '(nobody knows)':22}" + "".join(f"{matrix[truth, s] / 1024:13,.0f}" for s in said))
     return "\n".join(rows)
+
+
+def as_recorded(vramscope, folder, claims, output, accepted_for):
+    """{program: (matrix, wrong blocks, what cannot be)} of a recording of `run_each`, which printed `output`; accepted_for(name, what it said) as
+    `accepted`."""
+    result = {}
+    for line in map(json.loads, (text for text in output.splitlines() if text.startswith("{"))):
+        name = line["name"]
+        assert line["code"] == 0, f"{name} ended with {line['code']}"
+        trace, = folder.glob(f"*-{line['pid']}-*.vram")
+        said = json.loads((claims / f"{name}.json").read_text())
+        broken = broken_sums(name, said, sums_of(vramscope, trace))
+        if "graphs" not in said:        # TensorFlow's executor runs the ops of a step in another order each time
+            broken += unsteady(vramscope, name, trace)
+        result[name] = *score(vramscope, trace, said, accepted_for(name, said)), broken
+    return result
+
+
+def sums_of(vramscope, trace, at="steady"):
+    """{category: bytes that were asked for}"""
+    sums = collections.Counter()
+    for block in live_blocks(vramscope, trace, at)["blocks"]:
+        sums[block["category"]] += block["requested"]
+    return sums
+
+
+def broken_sums(name, said, sums):
+    """What cannot be, by the program's own sums: variables that are too few or too many, gradients that are larger than the parameters."""
+    report = []
+    for category in VARIABLES:
+        known = said.get(category)
+        if known is not None and not 0.98 * known <= sums[category] <= 1.02 * known + 4096:
+            report.append(f"{name}: {sums[category]:,} bytes are {category}, the program has {known:,}")
+    if sums["gradients"] > 1.02 * said["parameters"] + 4096:
+        report.append(f"{name}: {sums['gradients']:,} bytes are gradients of {said['parameters']:,} bytes of parameters")
+    return report
+
+
+def unsteady(vramscope, name, trace):
+    """Each step of a steady state has the same bytes in the same categories."""
+    steps = [sums_of(vramscope, trace, f"step:{number}") for number in (5, 6, 7)]
+    return [] if steps[0] == steps[1] == steps[2] else [f"{name}: steps 5 to 7 differ: {steps}"]
+
+
+def too_low(results, least, at_least):
+    """A line for each program in which less than `least` is right, less than nine tenths are judged or something cannot be, and one for all if less than
+    `at_least` is right."""
+    report, overall = [], collections.Counter()
+    for name, (matrix, wrong, broken) in results.items():
+        overall += matrix
+        report += broken
+        if share_judged(matrix) < 0.9:
+            report.append(f"{name}: the oracle knows {share_judged(matrix):.1%} only")
+        if share_right(matrix) < least:
+            report += [f"{name}: {share_right(matrix):.1%} right", *map(str, wrong[:20])]
+    if share_right(overall) < at_least:
+        report.append(f"all: {share_right(overall):.1%} right")
+    return report

@@ -3,6 +3,7 @@ same program after the remedy."""
 import collections
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -58,11 +59,22 @@ def judge_all(vramscope, programs, framework, record_property):
     assert not off, report
 
 
-@pytest.mark.parametrize("module", ["torch_leaks", "torch_troubles", "torch_tutorials", "torch_methods"])
+TORCH = ("torch_leaks", "torch_troubles", "torch_tutorials", "torch_methods", "torch_objectives")
+TENSORFLOW = ("tf_leaks", "tf_troubles", "tf_tutorials", "tf_methods", "tf_objectives")
+
+
+def test_enough_programs_and_remedies_are_tried():
+    """By their sources: what is promised must be compared with the fixed program in at least 15 of them (each test compares all of its own)."""
+    sources = [(HERE / f"{module}.py").read_text() for module in TORCH + TENSORFLOW]
+    assert sum(len(re.findall(r"^@program\(", source, re.MULTILINE)) for source in sources) >= 80
+    assert sum(len(re.findall(r"^@program\(.*\bfixed=", source, re.MULTILINE)) for source in sources) >= 15
+
+
+@pytest.mark.parametrize("module", TORCH)
 def test_pytorch(module, vramscope, recorded, torch_python, record_property):
     judge_all(vramscope, recorded(torch_python, module), "torch", record_property)
 
 
-@pytest.mark.parametrize("module", ["tf_leaks", "tf_troubles", "tf_tutorials", "tf_methods"])
+@pytest.mark.parametrize("module", TENSORFLOW)
 def test_tensorflow(module, vramscope, recorded, newest_tensorflow, record_property):
     judge_all(vramscope, recorded(newest_tensorflow, module), "tf", record_property)

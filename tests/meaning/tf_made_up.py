@@ -1,6 +1,7 @@
-"""Data for programs that need some, and the layers of a model as Keras lists them."""
+"""Data for programs that need some, the layers of a model as Keras lists them, and functions whose ops run in one order."""
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 keras = tf.keras
 STEPS = 8
@@ -22,3 +23,17 @@ def images(count=STEPS * 16, size=28, channels=1):
 
 def classes(count=STEPS * 16, most=10):
     return np.random.randint(0, most, (count,))
+
+
+def in_sequence():
+    """TensorFlow's usual executor starts ops as threads are free: which peak a step has depends on that."""
+    context.context().function_call_options.executor_type = "SINGLE_THREADED_EXECUTOR"
+
+
+def made_batches(count, rows):
+    """Batches that are made when they are asked for, none ahead of time."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    return tf.data.Dataset.range(count).map(lambda i: (tf.ones([rows, 64]), tf.ones([rows, 1]))).with_options(options)

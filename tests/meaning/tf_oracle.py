@@ -146,8 +146,7 @@ class Oracle(Claims):
 
         return ReportAfterSteps()
 
-    def write(self):
+    def note_graphs(self):
         graphs = context.context().export_run_metadata().function_graphs
         self.facts["graphs"] = [[[node.name, node.op, list(node.input)] for node in graph.post_optimization_graph.node] for graph in graphs]
         self.facts["traced"], self.facts["gradients_made_by"] = self.traced, self.gradients
-        super().write()

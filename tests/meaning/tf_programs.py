@@ -1,6 +1,6 @@
 """Trainings of a few steps in TensorFlow that say what their memory is for.
 
-    tf_programs.py resnet|transformer|... [eager|xla]
+    tf_programs.py graph|eager|xla resnet transformer ...
 """
 import os
 import sys
@@ -9,13 +9,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from claims import run_each  # noqa: E402
 from tf_oracle import Oracle  # noqa: E402
 
 keras = tf.keras
 layers = keras.layers
 STEPS = 8
-EAGER, XLA = sys.argv[2:] == ["eager"], sys.argv[2:] == ["xla"]
-oracle = Oracle()
+EAGER, XLA = sys.argv[1] == "eager", sys.argv[1] == "xla"
 rng = np.random.default_rng(1)
 
 
@@ -177,7 +177,7 @@ def custom_loop():
             loss = CLASSES(y, model(x, training=True))
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
 
-    train = step if EAGER else tf.function(step)
+    train = step if EAGER else tf.function(step, jit_compile=XLA)
     for _ in range(STEPS):
         x, y = tf.constant(rng.random((256, 512), "float32")), tf.constant(rng.integers(0, 10, 256, dtype="int32"))
         oracle.inputs(x, y)
@@ -185,7 +185,14 @@ def custom_loop():
         oracle.look(model, optimizer)
 
 
-if __name__ == "__main__":
+def run(name):
+    global oracle
+    oracle = Oracle()
     keras.utils.set_random_seed(0)
-    globals()[sys.argv[1]]()
-    oracle.write()
+    globals()[name]()
+    oracle.note_graphs()
+    return oracle
+
+
+if __name__ == "__main__":
+    run_each(sys.argv[2:], run)

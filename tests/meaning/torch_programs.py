@@ -1,17 +1,19 @@
 """Trainings of a few steps in PyTorch that say what their memory is for.
 
-    torch_programs.py mlp|cnn|resnet|... [DEVICE]
+    torch_programs.py cpu|cuda mlp cnn resnet ...
 """
+import copy
 import sys
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from claims import run_each
 from torch_oracle import Oracle
 
 STEPS = 8
-DEVICE = sys.argv[2] if sys.argv[2:] else "cpu"
+DEVICE = sys.argv[1]
 
 
 def train(model, batch, loss_of, optimizer=torch.optim.Adam):
@@ -68,6 +70,7 @@ def resnet():
 def transformer():
     layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
     model = nn.Sequential(nn.Embedding(1000, 128), nn.TransformerEncoder(layer, 2), nn.Linear(128, 1000))
+    del layer       # the encoder has copies of it
     return train(model, lambda: (torch.randint(0, 1000, (16, 64)), torch.randint(0, 1000, (16, 64))),
                  lambda net, x, y: F.cross_entropy(net(x).flatten(0, 1), y.flatten()), torch.optim.AdamW)
 
@@ -241,6 +244,30 @@ def manual_sgd():
     return oracle
 
 
-if __name__ == "__main__":
+def averaged():
+    """A copy of the model follows its weights; nobody calls it."""
+    model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 10)).to(DEVICE)
+    average, optimizer = copy.deepcopy(model).requires_grad_(False), torch.optim.SGD(model.parameters(), 0.01)
+    oracle = Oracle(model, average)
+    for _ in range(2 * STEPS):
+        x, y = torch.randn(64, 512).to(DEVICE), torch.randint(0, 10, (64,)).to(DEVICE)
+        oracle.inputs(x, y)
+        with oracle.forward():
+            loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        oracle.backward(loss)
+        oracle.step(optimizer)
+        with torch.no_grad():
+            for mine, its in zip(average.parameters(), model.parameters()):
+                mine.lerp_(its, 0.1)
+        del loss, x, y
+    return oracle
+
+
+def run(name):
     torch.manual_seed(0)
-    globals()[sys.argv[1]]().write()
+    return globals()[name]()
+
+
+if __name__ == "__main__":
+    run_each(sys.argv[2:], run)

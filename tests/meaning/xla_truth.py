@@ -5,15 +5,16 @@ import score
 
 # "allocation 61: size 9008708, preallocated-temp:", as XLA writes its plans.
 _TEMPORARIES = re.compile(r"^allocation \d+: size (\d+), preallocated-temp", re.MULTILINE)
+_RESULTS = re.compile(r"^allocation \d+: size (\d+), .*maybe-live-out", re.MULTILINE)
 
 
-def planned_sizes(folder):
-    """Of the blocks for temporaries in all plans below a folder."""
-    return {int(size) for plan in folder.rglob("*buffer-assignment.txt") for size in _TEMPORARIES.findall(plan.read_text())}
+def planned_sizes(folders, kind=_TEMPORARIES):
+    """Of the blocks for temporaries, or for results, in all plans in the folders."""
+    return {int(size) for folder in folders for plan in folder.rglob("*buffer-assignment.txt") for size in kind.findall(plan.read_text())}
 
 
-def accepted(folder):
-    sizes = planned_sizes(folder)
+def accepted(folders):
+    sizes, results = planned_sizes(folders), planned_sizes(folders, _RESULTS)
     assert sizes, "XLA wrote no plan with temporaries"
 
     def of_block(truth, birth, death, event):
@@ -22,6 +23,8 @@ def accepted(folder):
             return (claimed, *score.SCRATCH, "XLA temporaries") if truth.changes(birth, death) else (claimed,)
         if not event["op"] and event["requested"] in sizes:
             return ("XLA temporaries",)
+        if event["device"] >= 0 and not event["op"]:      # there, batches are copied by an op; a result is an executable's until a variable takes it
+            return ("XLA temporaries", *score.SCRATCH) if event["requested"] in results else ()
         # Apart from scalars, these programs have nothing else without an op.
         return ("inputs",) if not event["op"] and event["requested"] >= 4096 else ()
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "forged.h"
 #include "serve/answer_parts.h"
@@ -343,6 +344,21 @@ TEST_F(ServiceTest, ADiffSaysWhatIsNotKnownAndAddsUp) {
     const double change = std::abs(diff->total.change);
     EXPECT_NE(diff->sentence.find(support::format_size(static_cast<analyze::Bytes>(change))), std::string::npos)
         << diff->sentence << at;
+  }
+}
+
+// `run --live` looks once more when the command has ended, while the page's own thread may be looking.
+TEST_F(ServiceTest, TwoThreadsThatRefreshAddEachFileOnce) {
+  make("0.vram", {});
+  auto opened = Library::open({folder_.string()}, true);
+  ASSERT_TRUE(opened) << opened.error().message;
+  Library& library = **opened;
+  for (std::size_t round = 1; round <= 20; ++round) {
+    std::filesystem::copy_file(folder_ / "0.vram", folder_ / fmt::format("{}.vram", round));
+    std::thread other([&] { library.refresh(); });
+    library.refresh();
+    other.join();
+    ASSERT_EQ(library.size(), round + 1);
   }
 }
 

@@ -48,7 +48,7 @@ def test_the_token_is_in_no_list_of_processes(serve, tmp_path):
     assert TOKEN.encode() not in Path(f"/proc/{server.pid}/cmdline").read_bytes()
 
 
-@pytest.mark.parametrize("text, mode", [(TOKEN, 0o644), ("short", 0o600), ("with spaces and more", 0o600)])
+@pytest.mark.parametrize("text, mode", [(TOKEN, 0o644), (TOKEN, 0o640), (TOKEN, 0o620), (TOKEN, 0o602), ("short", 0o600), ("with spaces and more", 0o600)])
 def test_a_bad_token_file_is_refused(run, vramscope, tmp_path, text, mode):
     file = tmp_path / "token"
     file.write_text(text)

@@ -159,3 +159,4 @@ def test_the_python_package_has_the_same_rule():
         assert _units.size(number) == size(number)
     assert [_units.duration(seconds) for seconds in (12e-6, 0.00635, 0.85, 8, 7200, 18_000)] == [
         "12 µs", "6.4 ms", "850.0 ms", "8.0 s", "120.0 min", "5.0 h"]
+    assert [_units.percent(share) for share in (0, 0.0004, 0.0005, 0.1256, 1, 12.5)] == ["0.0 %", "0.0 %", "0.1 %", "12.6 %", "100.0 %", "1250.0 %"]

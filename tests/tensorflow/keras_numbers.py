@@ -3,6 +3,7 @@ devices at once, a logger with a step. Prints one line of JSON: what we said, an
 import gc
 import json
 import os
+import time
 import weakref
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -68,10 +69,14 @@ def agreeing():
 
 
 def compared():
+    ends = []
+    stopwatch = tf.keras.callbacks.LambdaCallback(on_train_begin=lambda logs: ends.clear(), on_train_batch_end=lambda batch, logs: ends.append(time.perf_counter()))
+
     def train(width):
-        return lambda memory: build(width).fit(quiet(x, y, 256), verbose=0, callbacks=[memory])
+        return lambda memory: build(width).fit(quiet(x, y, 256), verbose=0, callbacks=[memory, stopwatch])
 
     by_functions = vramscope.keras.compare({"first": train(64), "large": train(2048), "again": train(64)})
+    ends_of_again = list(ends)
     callbacks = {}
     for name, width in (("large", 2048), ("small", 64)):            # as it was written always: one callback each, nothing else
         callbacks[name] = vramscope.keras.MemoryCallback()
@@ -81,7 +86,8 @@ def compared():
     callbacks["beside another"] = vramscope.keras.MemoryCallback()
     build(64).fit(quiet(x, y, 256), verbose=0, callbacks=[callbacks["beside another"]])
     by_callbacks = vramscope.keras.compare(callbacks)
-    return {"functions": by_functions.peaks, "said": by_functions.notes, "callbacks": by_callbacks.peaks, "notes": by_callbacks.notes,
+    return {"functions": by_functions.peaks, "said": by_functions.notes, "seconds": by_functions.seconds,
+            "stopwatch": (ends_of_again[-1] - ends_of_again[0]) / (len(ends_of_again) - 1), "callbacks": by_callbacks.peaks, "notes": by_callbacks.notes,
             "alone": alone, "left": left.count_params() * 4}
 
 

@@ -89,6 +89,7 @@ def test_each_model_is_compared_by_itself(said):
     activation = 256 * 64 * 4
     assert peaks["large"] > 4 * peaks["first"] and abs(peaks["again"] - peaks["first"]) < 4 * activation < peaks["large"] / 20
     assert "measured by itself" in answer["said"][0] and len(answer["said"]) == 1
+    assert list(answer["seconds"]) == list(peaks) and 0.5 < answer["seconds"]["again"] / answer["stopwatch"] < 2
     # Callbacks that know nothing of each other, the larger model first; TensorFlow's own peak says the same of the smaller one.
     peaks = {name: columns["train peak"] for name, columns in answer["callbacks"].items()}
     assert peaks["small"] == answer["alone"] and peaks["large"] > 2 * peaks["small"]

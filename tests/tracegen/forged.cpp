@@ -143,6 +143,66 @@ Buffer long_owner() {
   return file_of(all, chunks);
 }
 
+// A pool that takes very many regions and returns them, the newest first.
+Buffer regions() {
+  constexpr std::uint64_t kChunks = 4;
+  std::vector<Chunk> chunks;
+  for (std::uint64_t i = 0; i < 2 * kChunks; ++i) {
+    Chunk chunk = equal_events(EventKind::region);
+    const bool returned = i >= kChunks;
+    for (std::uint64_t row = 0; row < kRows; ++row) {
+      const std::uint64_t n = i % kChunks * kRows + row;
+      chunk.tables.region.address[row] = (returned ? kChunks * kRows - n : n + 1) * 4096;
+      chunk.tables.region.bytes[row] = 4096;
+      chunk.tables.region.returned[row] = returned;
+    }
+    chunks.push_back(chunk);
+  }
+  chunks.push_back(live_blocks(0));
+  return file_of(names(), chunks);
+}
+
+// Very many pools on as many devices, each with blocks of many sizes and failures.
+Buffer pools() {
+  constexpr std::uint64_t kPools = 20'000;
+  Dictionaries all = names();
+  for (std::uint64_t i = 1; i < kPools; ++i) {
+    all.pools.push_back(all.pools[0]);
+    all.pools.back().device = static_cast<std::int64_t>(i);
+    all.sites.push_back({.pool = PoolId{static_cast<std::uint32_t>(i)}, .requested = 256});
+  }
+  std::vector<Chunk> chunks;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    chunks.push_back(live_blocks(i * kRows));
+    for (std::uint64_t row = 0; row < kRows; ++row) {
+      chunks.back().tables.alloc.site[row] = SiteId{static_cast<std::uint32_t>(row % kPools)};
+      chunks.back().tables.alloc.granted[row] = (i * kRows + row) * 256;
+    }
+  }
+  Chunk failures = equal_events(EventKind::oom);
+  for (std::uint64_t row = 0; row < kRows; ++row) {
+    failures.tables.oom.site[row] = SiteId{static_cast<std::uint32_t>(row % kPools)};
+    failures.tables.oom.final[row] = true;
+  }
+  chunks.push_back(failures);
+  return file_of(all, chunks);
+}
+
+// Sizes that, each with its site, share one slot of a table that is hashed without a secret: 31 * size + site is always the same.
+Buffer same_slot() {
+  constexpr std::uint32_t kSites = 20'000;
+  constexpr std::uint64_t kInverse = 0xef7bdef7bdef7bdf;  // of 31
+  static_assert(31 * kInverse == 1);
+  Dictionaries all = names();
+  for (std::uint32_t i = 1; i < kSites; ++i) all.sites.push_back({.pool = PoolId{0}, .requested = i});
+  Chunk chunk = live_blocks(0);
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    chunk.tables.alloc.site[row] = SiteId{row % kSites};
+    chunk.tables.alloc.granted[row] = (kSites - row % kSites) * kInverse;
+  }
+  return file_of(all, std::span(&chunk, 1));
+}
+
 // Heads of blocks without content.
 Buffer heads() {
   Buffer file;
@@ -165,6 +225,9 @@ const std::map<std::string, std::function<Buffer()>> kForged = {
     {"longsettings", long_settings},
     {"busytimeline", busy_timeline},
     {"longowner", long_owner},
+    {"manyregions", regions},
+    {"manypools", pools},
+    {"sameslot", same_slot},
 };
 
 }  // namespace

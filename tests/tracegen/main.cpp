@@ -150,7 +150,7 @@ int write_odd(const std::string& name, const char* path) {
 int usage() {
   std::fprintf(stderr,
                "usage: tracegen CASE FILE [seed=N] [steps=N] [layers=N] [leak=BYTES] [every=N] [noise=BYTES] [events=N] "
-               "[limit=BYTES] [growth=0|1] [teardown=0|1] [rank=N] [signal=N]\ncases:");
+               "[limit=BYTES] [growth=0|1] [teardown=0|1] [rank=N] [signal=N] [card=BYTES]\ncases:");
   for (const auto& [name, set] : kCases) std::fprintf(stderr, " %s", name.c_str());
   for (const auto& [name, write] : kOdd) std::fprintf(stderr, " %s", name.c_str());
   for (const std::string& name : vramscope::tracegen::forged_cases()) std::fprintf(stderr, " %s", name.c_str());
@@ -196,6 +196,8 @@ int main(int argc, char** argv) {
       program.rank = static_cast<std::int64_t>(value);
     else if (key == "signal")
       program.signal = static_cast<std::int64_t>(value);
+    else if (key == "card")
+      program.card = value;
     else if (key == "teardown")
       program.teardown = value != 0;
     else if (key == "events")

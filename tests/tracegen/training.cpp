@@ -9,6 +9,8 @@
 namespace vramscope::tracegen {
 namespace {
 
+constexpr std::uint64_t kContext = 512u << 20;  // what CUDA takes beside the pool
+
 using trace::MarkEdge;
 using trace::MarkKind;
 
@@ -241,6 +243,7 @@ class Run {
     truth_.peak = maker_.peak(0);
     truth_.end = maker_.pool(0).live();
     truth_.allocs = maker_.allocs(0);
+    if (p_.card != 0) maker_.device_sample(0, maker_.pool(0).pool() + kContext, p_.card, maker_.pool(0).pool() + kContext);
     if (p_.teardown) free_all();
     Status ok = p_.killed ? maker_.abandon() : maker_.finish();
     truth_.events = maker_.events();

@@ -50,6 +50,7 @@ struct Training {
   Maker::Options maker;
   bool killed = false;      // the trace has no end
   std::int64_t signal = 0;  // that ended it
+  std::uint64_t card = 0;   // bytes of the card, of which a sample is written; 0: none
   bool teardown = false;    // all that is live is freed at exit
 };
 

@@ -133,6 +133,11 @@ class Sample {
     w_.append(at(), Float64Enters{file, 7, 131072});
     w_.append(at(), HostLine{s("numpy"), file, 12, 3, 24 << 20, 2});
     w_.append(at(), PoolLimit{0, std::uint64_t{1} << 30});
+    w_.append(at(), BuiltLayers{file, 21, 12, 3 << 20});
+    w_.append(at(), ProgramPlan{s("jit_größe"), file, 22, 4 << 20, 3 << 20, 2 << 20, 1 << 20});
+    w_.append(at(), StateNotDonated{s("jit_größe"), s("zustand"), file, 22, 3 << 20});
+    w_.append(at(), DonationFailed{s("jit_größe"), s("[0]['größe']"), s("no result has its shape"), file, 22, 1 << 20});
+    w_.append(at(), ReplicatedArguments{s("jit_größe"), s("[0]['größe']"), Category::parameter, file, 22, 1 << 20, 4, 2 << 20});
   }
 
   Writer& w_;

@@ -17,7 +17,7 @@ def test_another_optimizer(record_torch, vramscope, before, after, option):
     truth = ask(vramscope, record_torch("transformer", 16, *after))
     assert abs(changed["live"] / truth["live"] - 1) <= 0.03, (changed["live"], truth["live"])
     assert changed["rows"][0]["reserved"] == truth["rows"][0]["reserved"]
-    assert changed["changes"] and changed["confidence"] == "medium" and changed["exact"] is None
+    assert changed["changes"] and changed["confidence"] == "high" and changed["exact"] is None
 
 
 @pytest.mark.parametrize("option, value, error", [("accumulate", "4", 0.01), ("checkpoint", "layers.0,layers.1", 0.06)])
@@ -35,7 +35,7 @@ def test_parts_in_keras_need_accumulators_and_averages(record_tensorflow, vramsc
     changed = ask(vramscope, plain, "--accumulate", "4")
     truth = ask(vramscope, record_tensorflow("dense", 16, "eager", "accumulate=4")[0])
     assert abs(changed["live"] / truth["live"] - 1) <= 0.03, (changed["live"], truth["live"])
-    assert changed["live"] > ask(vramscope, plain)["live"] and changed["confidence"] == "medium"
+    assert changed["live"] > ask(vramscope, plain)["live"] and changed["confidence"] == "high"
 
 
 def test_python_gives_the_same_answers(record_torch, vramscope, root, build):

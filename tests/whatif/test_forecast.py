@@ -41,6 +41,19 @@ def test_tensorflow_live_peak(record_tensorflow, vramscope):
     assert statistics.median(errors.values()) <= 0.005 and max(errors.values()) <= 0.02, errors
 
 
+def test_sequence_length_needs_the_square(record_torch, vramscope):
+    """Attention whose matrices are kept: from lengths 32, 64 and 128 to 512."""
+    runs = [record_torch("attention", 8, f"length={length}") for length in (32, 64, 128)]
+    answer = ask(vramscope, "fit", *runs, "--on", "1TiB", "--seq", 512)
+    row = next(row for row in answer["rows"] if row["batch"] == 512)
+    truth = peak_of(vramscope, record_torch("attention", 8, "length=512"))
+    assert answer["unit"] == "sequence length" and [run["batch"] for run in answer["runs"]] == [32, 64, 128]
+    assert abs(row["live"] / truth["live"] - 1) <= 0.01, (row, truth["live"])
+    assert abs(row["smallest"] / truth["rows"][0]["smallest"] - 1) <= 0.01
+    done = subprocess.run([vramscope, "fit", *runs[:2], "--seq", "512"], capture_output=True, text=True)
+    assert done.returncode == 2 and "three sequence lengths" in done.stderr, done.stderr
+
+
 def within_stated_error(vramscope, truth, *runs):
     """The answer, which must hold the truth within its own error."""
     answer = ask(vramscope, "fit", *runs, "--on", "1TiB", "--batch", 64)

@@ -1,5 +1,6 @@
 """Trains a small model with PyTorch for a few steps: torch_models.py MODEL BATCH [OPTIMIZER] [STEPS] [DEVICE] [LIMIT] [CHANGE=VALUE].
-LIMIT: MiB for the pool on a GPU. Changes: accumulate=N, precision=bf16, checkpoint=MODULE,MODULE. Prints what PyTorch counted there."""
+LIMIT: MiB for the pool on a GPU. Changes: accumulate=N, precision=bf16, checkpoint=MODULE,MODULE, compiled=1. Length of the sequence for
+"attention": length=N. Prints what PyTorch counted there."""
 import functools
 import json
 import sys
@@ -27,6 +28,38 @@ class Recurrent(nn.Module):
         return self.head(self.lstm(x)[0][:, -1])
 
 
+class Attention(nn.Module):
+    """Keeps its matrices of weights, which grow with the square of the length."""
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(32, 96), nn.Linear(32, 32)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        return x + self.out(torch.softmax(q @ k.transpose(1, 2) / 32 ** 0.5, -1) @ v)
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.low, self.up, self.last = nn.Conv2d(1, 16, 3, padding=1), nn.Conv2d(16, 32, 3, padding=1), nn.ConvTranspose2d(32, 16, 2, 2), nn.Conv2d(32, 1, 1)
+
+    def forward(self, x):
+        down = torch.relu(self.down(x))
+        low = torch.relu(self.low(torch.max_pool2d(down, 2)))
+        return self.last(torch.cat([down, self.up(low)], 1))
+
+
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.code, self.decode = nn.Linear(784, 256), nn.Linear(256, 32), nn.Sequential(nn.Linear(16, 256), nn.ReLU(), nn.Linear(256, 784))
+
+    def forward(self, x):
+        mean, spread = self.code(torch.relu(self.hidden(x))).chunk(2, -1)
+        return self.decode(mean + torch.exp(spread / 2) * torch.randn_like(mean))
+
+
 def block(width):
     return nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
@@ -38,6 +71,9 @@ MODELS = {
                                      nn.Linear(32, 10)), (3, 32, 32)),
     "transformer": lambda: (nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, 256, batch_first=True), 2, enable_nested_tensor=False), (32, 64)),
     "lstm": lambda: (Recurrent(), (20, 32)),
+    "attention": lambda: (nn.Sequential(Attention(), Attention()), (64, 32)),
+    "unet": lambda: (UNet(), (1, 32, 32)),
+    "vae": lambda: (VAE(), (784,)),
 }
 
 
@@ -49,15 +85,17 @@ def optimizer_named(name, parameters):
     return torch.optim.SGD(parameters, lr=1e-3, momentum=0.9) if name == "momentum" else getattr(torch.optim, name)(parameters, lr=1e-3)
 
 
-def main(name, batch, optimizer="AdamW", steps="4", device="cpu", limit=None, accumulate="1", precision="fp32", checkpoint=""):
+def main(name, batch, optimizer="AdamW", steps="4", device="cpu", limit=None, accumulate="1", precision="fp32", checkpoint="", compiled="", length=None):
     if limit:
         torch.cuda.set_per_process_memory_fraction((int(limit) << 20) / torch.cuda.mem_get_info()[1])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     model, shape = MODELS[name]()
     model = model.to(device)
+    shape = (int(length), *shape[1:]) if length else shape
     for module in filter(None, checkpoint.split(",")):
         recompute(model.get_submodule(module))
+    model = torch.compile(model) if compiled else model
     update = optimizer_named(optimizer, model.parameters())
     parts = int(accumulate)
     for _ in range(int(steps)):

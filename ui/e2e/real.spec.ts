@@ -100,7 +100,7 @@ test("diff: graph against eager mode, figures and layers", async ({ page, real }
   const names = await columnText(page, "Difference by layer", "layer");
   const changes = await columnBytes(page, "Difference by layer", "B − A");
   for (const row of said.layers) {
-    const at = names.indexOf(row.key === "" ? "–" : row.key);
+    const at = names.indexOf(row.key === "" ? "outside any layer" : row.key);
     expect(at, row.key).toBeGreaterThanOrEqual(0);
     expect(Math.abs(changes[at]!), row.key).toBe(Math.abs(row.change));
   }

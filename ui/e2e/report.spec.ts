@@ -1,10 +1,11 @@
 // The report: one file, opened from a file, with the network cut.
+import { execFileSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { test as base, expect } from "@playwright/test";
 import { settled, watch } from "./page";
-import { data, json, serve, trace } from "./program";
+import { data, json, root, serve, trace, vramscope } from "./program";
 
 const REPORT = `file://${path.join(data, "train.html")}`;
 const test = base.extend({
@@ -29,7 +30,7 @@ test("is small and opens at once", async ({ page }) => {
   expect(await busy() - before, "seconds until everything is drawn").toBeLessThan(1);
 });
 
-for (const view of ["overview", "timeline", "peak", "peak?at=peak&mode=flame", "steps", "layers", "leaks", "map?at=peak", "oom", "source"]) {
+for (const view of ["overview", "timeline", "peak", "peak?at=peak&mode=flame", "steps", "layers", "leaks", "map?at=peak", "oom", "whatif", "source"]) {
   test(`has ${view}`, async ({ page }) => {
     await page.goto(`${REPORT}#${view}`);
     await settled(page);
@@ -112,7 +113,7 @@ test("any filter works in Peak and in the timeline, as on the command line", asy
   await box.fill("category:activations and (");
   await expect(page.locator("#filter-problem")).toContainText("expected a term");
   await box.fill("age>2steps");
-  await expect(page.locator("#filter-problem")).toContainText("open the trace with vramscope serve");
+  await expect(page.locator("#filter-problem")).toContainText("open the trace with 'vramscope serve'");
 });
 
 /** The same picture from a report and from a server; the address of a picture begins with its view. */
@@ -161,9 +162,87 @@ test("every instant that can be clicked is there", async ({ page }) => {
   }
 });
 
-test("works in the frame of a notebook's output, which has no origin", async ({ page }) => {
-  await page.setContent(`<iframe title="report" style="width:1000px;height:700px" src="data:text/html;base64,${readFileSync(path.join(data, "train.html")).toString("base64")}"></iframe>`);
+// One row for each view that a filter, a range or a jump changes: what a server shows is what the report shows.
+const FILTERED: [view: string, what: string][] = [
+  ["steps?table=1&f=category%3Aactivations", "main td:nth-child(-n+6)"], ["steps?table=1&f=layer%3Adense_2", "main td:nth-child(-n+6)"], ["layers?f=category%3Aactivations", "main table td"], ["layers?at=peak&f=size%3E64KiB", "main table td"],
+  ["layers?at=step:5%2B0.300ms", "main table td"], ["source?f=category%3Aactivations", "main [data-sentence], main nav a, main .file td"], ["source?at=step:7%2B0.300ms", "main [data-sentence], main nav a, main .file td"],
+  ["map?at=peak&table=1&f=category%3Aactivations", "main .legend, main td"], ["timeline?brush=0.002000..0.008000", "[data-range], aside .block"], ["timeline?brush=0.002000..0.008000&f=category%3Aactivations", "[data-range], aside .block"],
+];
+
+test("a filter, a range and any instant give what a server gives, in every view", async ({ page, context }) => {
+  const server = await serve(trace("train"));
+  const texts = async (origin: string, view: string, what: string) => {
+    const address = `${origin}#${view}`;
+    await page.goto(address);
+    await page.reload();
+    await settled(page);
+    await expect(page.locator("[data-unfiltered]"), address).toHaveCount(0);
+    const found = await page.locator(what).allInnerTexts();
+    expect(found.length, address).toBeGreaterThan(0);
+    return view.startsWith("timeline") ? found.sort() : found; // rows of equal size have no order of their own
+  };
+  const ofReport: string[][] = [];
+  for (const [view, what] of FILTERED) ofReport.push(await texts(REPORT, view, what));
+  await context.setOffline(false);
+  await page.goto(server.address);
+  await settled(page);
+  for (const [i, [view, what]] of FILTERED.entries()) expect(ofReport[i], view).toEqual(await texts(`${server.origin}/`, view, what));
+  server.stop();
+});
+
+test("a view that cannot filter in a report shows everything and says so", async ({ page }) => {
+  await page.goto(`${REPORT}#leaks`);
+  await settled(page);
+  const all = await page.locator("[data-sentence]").textContent();
+  await page.goto(`${REPORT}#leaks?f=category%3Aactivations`);
+  await page.reload();
+  await settled(page);
+  await expect(page.locator("[data-sentence]")).toHaveText(all ?? "");
+  await expect(page.locator("[data-unfiltered]")).toContainText("is not applied here");
+});
+
+test("the proof of a leak is about the leak alone", async ({ page }) => {
+  const report = path.join(data, "leak.html");
+  execFileSync(vramscope, ["report", trace("leak"), "-o", report], { stdio: "pipe" });
+  await page.goto(`file://${report}`);
+  await settled(page);
+  await page.locator("[data-way] a").click();
+  await settled(page);
+  await expect.poll(() => page.url()).toContain("#leaks?");
+  await expect(page.locator("[data-unfiltered]")).toHaveCount(0);
+  await expect(page.locator("[data-verdict=growing]")).toBeVisible();
+});
+
+test("no key and no button of the timeline is dead", async ({ page }) => {
+  await page.goto(`${REPORT}#timeline?at=step:5%2B0.300ms`);
+  await page.reload();
+  await settled(page);
+  for (const key of ["p", "P", "n", "N", "]", "["]) {
+    const before = page.url();
+    await page.keyboard.press(key);
+    await expect.poll(() => page.url(), key).not.toBe(before);
+    const at = decodeURIComponent(page.url().match(/at=([^&]+)/)![1]!);
+    await settled(page);
+    expect(Number(await page.locator("aside [data-total]").getAttribute("data-total")), `${key}: ${at}`).toBe((json("peak", trace("train"), "--at", at) as { total: number }).total);
+  }
+});
+
+test("a block that is not among the largest has its details too", async ({ page }) => {
+  await page.goto(`${REPORT}#map?at=peak&table=1`);
+  await page.reload();
+  await settled(page);
+  const row = page.getByRole("region", { name: "Blocks by address" }).locator("tbody tr").last();
+  await row.click();
+  await expect(page.locator("[data-block]")).toContainText("bytes");
+});
+
+test("works in the frame of a notebook's output, which has no origin, in the notebook's colors", async ({ page }) => {
+  const script = readFileSync(path.join(root, "python/vramscope/notebook.py"), "utf8").split('_TELL_THEME = """')[1]!.split('"""')[0]!;
+  await page.setContent(`<body data-jp-theme-light="false"><iframe title="report" style="width:1000px;height:700px" src="data:text/html;base64,${readFileSync(path.join(data, "train.html")).toString("base64")}"></iframe>${script}</body>`);
   const frame = page.frameLocator("iframe");
+  await expect(frame.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.evaluate(() => { document.body.dataset.jpThemeLight = "true"; });
+  await expect(frame.locator("html")).toHaveAttribute("data-theme", "light");
   await frame.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /^Peak/ }).click();
   await frame.getByRole("button", { name: "Flame" }).click();
   await expect(frame.locator("[data-total]")).toHaveAttribute("data-total", String((json("peak", trace("train")) as { total: number }).total));

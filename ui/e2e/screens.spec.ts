@@ -93,7 +93,7 @@ test("tree map and flame graph zoom with a click, and Escape goes back", async (
 
 test("a run of many processes lists them, trouble and outliers first, one click to each", async ({ page, ranks }) => {
   await go(page, ranks, "start");
-  await expect(page.locator("main h1")).toContainText("6 processes were recorded; rank 4 needs attention: grows");
+  await expect(page.locator("main h1")).toContainText("6 processes were recorded; rank 4 needs attention: memory grows");
   const order = await page.locator("[data-process]").evaluateAll((all) => all.map((card) => Number(card.getAttribute("data-process"))));
   expect(order.slice(0, 2)).toEqual([4, 2]); // the leak, then the one that needs more than the others
   expect(order.length).toBe(6);

@@ -1,7 +1,7 @@
 import { expect, settled, test, visit } from "./page";
 import { json, trace } from "./program";
 
-const VIEWS = ["overview", "timeline", "peak", "steps", "layers", "leaks", "map", "oom", "source"];
+const VIEWS = ["overview", "timeline", "peak", "steps", "layers", "leaks", "map", "oom", "whatif", "source"];
 const bytesOf = async (locator: import("@playwright/test").Locator, name: string) => Number(await locator.getAttribute(name));
 
 for (const view of VIEWS) {
@@ -104,7 +104,7 @@ test("filter, range and grouping are in the address, and a reload comes back to 
 
 test("everything works with the keyboard", async ({ open, page }) => {
   await open("overview");
-  for (const [key, view] of [["t", "timeline"], ["p", "peak"], ["s", "steps"], ["l", "layers"], ["k", "leaks"], ["m", "map"], ["x", "oom"], ["u", "source"], ["o", "overview"]] as const) {
+  for (const [key, view] of [["t", "timeline"], ["p", "peak"], ["s", "steps"], ["l", "layers"], ["k", "leaks"], ["m", "map"], ["x", "oom"], ["w", "whatif"], ["u", "source"], ["o", "overview"]] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
     await expect.poll(() => page.url()).toContain(`#${view}`);

@@ -67,7 +67,7 @@ def at_first_event(action: Callable[[], None]) -> None:
 
 def mark(kind: int, edge: int, name: str, number: int = -1, detail: Optional[str] = None) -> None:
     recorder = _recorder_in_use or _ready()
-    if recorder is not None:
+    if recorder is not None and not recorder.mark_directly(kind, edge, name, number, detail):
         recorder.mark(kind, edge, text(name), number, None if detail is None else text(detail))  # type: ignore[attr-defined]
 
 
@@ -85,7 +85,7 @@ def tag(address: int, size: int, category: str, name: str, layer: Optional[str])
 
 def op_source(op: str, file: str, line: int, function: str, layer: Optional[str]) -> None:
     recorder = _recorder_in_use or _ready()
-    if recorder is not None:
+    if recorder is not None and not recorder.op_source_directly(op, file, line, function, layer or None):
         recorder.op_source(op.encode("utf-8", "replace"), text(file), line, text(function),  # type: ignore[attr-defined]
                            None if not layer else text(layer))
 
@@ -96,7 +96,9 @@ def report(event: str, **fields: Any) -> None:
     recorder = _recorder_in_use or _ready()
     if recorder is not None:
         kind, texts, numbers = REPORTS[event]
-        recorder.report_event(kind, [str(fields[name]).encode("utf-8", "replace") for name in texts], [int(fields[name]) for name in numbers])
+        said, counts = [str(fields[name]) for name in texts], [int(fields[name]) for name in numbers]
+        if not recorder.report_directly(kind, *said, *counts):
+            recorder.report_event(kind, [each.encode("utf-8", "replace") for each in said], counts)
 
 
 def variable_op(op: str, role: str, category: str, variable: str) -> None:

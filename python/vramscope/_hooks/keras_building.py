@@ -28,7 +28,7 @@ def ended(begun: Tuple[int, int], line: Optional[lines.Line]) -> None:
 
 def report() -> None:
     for line, (layers, grown) in list(_added.items()):
-        emit.report("traced_graph", function="layers", file=line.file, line=line.line, depth=0, ops=layers, host_before=0, host_after=max(0, grown))
+        emit.report("built_layers", file=line.file, line=line.line, layers=layers, bytes=max(0, grown))
     _added.clear()
 
 

@@ -140,9 +140,10 @@ class inside:
 
 def caller_around(call: Call) -> int:
     """Address of the frame that called the layer around this one; 0 if this is the outermost."""
-    for inner, outer in zip(reversed(_thread.calls), reversed(_thread.calls[:-1])):
-        if inner is call:
-            return outer.caller
+    calls = _thread.calls
+    for i in range(len(calls) - 1, 0, -1):
+        if calls[i] is call:
+            return calls[i - 1].caller
     return 0
 
 
@@ -184,10 +185,16 @@ def eager_calls() -> Calls:
     return _thread.eager
 
 
-def of_forward_op(tensors: Iterable[Any]) -> Optional[Call]:
+def of_forward_op(inputs: Iterable[Any], outputs: Iterable[Any]) -> Optional[Call]:
     """The layer of an op, determined by the newest tensor it read or created. If no call is known for it, the layer of the
     previous op."""
     calls = _thread.eager
-    newest = max((getattr(tensor, "_id", -1) for tensor in tensors), default=-1)
-    calls.last = (calls.holding(newest) if newest >= 0 else None) or calls.last
+    newest = -1
+    for tensors in (outputs, inputs):
+        for tensor in tensors:
+            number = getattr(tensor, "_id", -1)
+            if number > newest:
+                newest = number
+    if newest >= 0:
+        calls.last = calls.holding(newest) or calls.last
     return calls.last

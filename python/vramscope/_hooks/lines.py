@@ -34,6 +34,7 @@ _LONGEST_SOURCE = 1 << 20
 _GENERATED = "__autograph_generated_file"
 known_codes: Dict[int, bool] = {}                   # whether it is the user's, by the address of a code object, as long as it exists
 _alive: Dict[int, "weakref.ref[CodeType]"] = {}
+_known_files: Dict[str, bool] = {}                  # the same by the name of a file
 # Lines of generated code -> the lines it was generated from; set by the TensorFlow hook (AutoGraph).
 source_map: Callable[[], Dict[Tuple[str, int], Tuple[str, int, str]]] = dict
 
@@ -100,7 +101,10 @@ def is_user(code: CodeType, line: Optional[int] = None) -> bool:
         file = code.co_filename
         if _GENERATED in file and line is not None:
             file = source_map().get((file, line), (file,))[0]
-        known = known_codes[address] = is_user_file(file)
+        known = _known_files.get(file)
+        if known is None:
+            known = _known_files[file] = is_user_file(file)
+        known_codes[address] = known
         _alive[address] = weakref.ref(code, lambda _: _forget(address))
     return known
 

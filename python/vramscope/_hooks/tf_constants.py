@@ -17,7 +17,8 @@ _copies: Dict[Tuple[str, str], int] = {}        # (line, op) -> graphs that cont
 
 
 def made(op: Any, line: lines.Line) -> None:
-    if any(scope in op.name for scope in _OF_GRADIENTS):
+    name = op.name
+    if "grad" in name and any(scope in name for scope in _OF_GRADIENTS):
         return
     output = op.outputs[0]
     count = output.shape.num_elements()
@@ -25,9 +26,9 @@ def made(op: Any, line: lines.Line) -> None:
         return
     size = count * output.dtype.size
     if size >= _WORTH_SAYING:
-        where = (str(line), op.name)
+        where = (str(line), name)
         _copies[where] = _copies.get(where, 0) + 1
-        emit.report("baked_constant", op=op.name, bytes=size, copies=_copies[where], shape=output.shape, dtype=output.dtype.name,
+        emit.report("baked_constant", op=name, bytes=size, copies=_copies[where], shape=output.shape, dtype=output.dtype.name,
                     file=line.file, line=line.line, function=line.function)
 
 

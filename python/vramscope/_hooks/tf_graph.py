@@ -59,7 +59,9 @@ def _made(graph: Any, op: Any, frame: FrameType) -> None:
         tf_saved.list_made(op)
     call = layers.current()
     if call is not None and call.caller:                    # the forward pass
-        _on(graph, _SCOPES, dict).setdefault(name.rpartition("/")[0], call._replace(caller=0))
+        scopes, scope = _on(graph, _SCOPES, dict), name.rpartition("/")[0]
+        if scope not in scopes:
+            scopes[scope] = call._replace(caller=0)
     label = call.label if call is not None else None
     if call is None or call.caller:
         # Ops that belong neither to a layer nor to the optimizer, and that process results of layers.

@@ -3,17 +3,40 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 import weakref
 from types import ModuleType
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 from .._schema import BEGIN, END, LAYER, PHASE, TAPE
 from . import buffers, emit, layers, lines, tf_graph, tf_saved, training, walking
 from .wrapping import wrap
 
 _numbers = itertools.count(1)
+_NO_LAYER = -1
 _persistent_alive: Dict[int, str] = {}
 _kept: Dict[str, int] = {}
+
+
+class _Backward(threading.local):
+    """Eager mode: the layer whose ops are being differentiated. Most ops are followed by one of the same layer, so its mark ends where
+    another layer's begins, or with the pass."""
+    passes = 0
+    label = ""
+
+    def enter(self, label: str) -> None:
+        if label != self.label:
+            self.leave()
+            emit.mark(LAYER, BEGIN, label)
+            self.label = label
+
+    def leave(self) -> None:
+        if self.label:
+            emit.mark(LAYER, END, self.label)
+            self.label = ""
+
+
+_backward = _Backward()
 
 
 def install(tf: ModuleType) -> None:
@@ -34,11 +57,15 @@ def install(tf: ModuleType) -> None:
             # Symbols of a graph; in eager mode nothing is kept.
             return sources, graph, tf_saved.begins(graph), walking.anchor(sys._getframe(1))
         training.gradients_taken()
+        _backward.leave()
+        _backward.passes += 1
         emit.mark(PHASE, BEGIN, "backward")
         return None
 
     def gradient_ended(traced: Any, ok: bool, gradients: Any, *_: Any, **__: Any) -> None:
         if traced is None:
+            _backward.leave()
+            _backward.passes -= 1
             emit.mark(PHASE, END, "backward")
             return
         sources, graph, before, anchor = traced
@@ -55,23 +82,25 @@ def _watch_gradient_functions(pywrap: Any, backprop: Any, ops: Any) -> None:
     """TensorFlow calls one Python function per op that it differentiates, with the name scope of the forward op."""
 
     def begins(op_name: Any, attr_tuple: Any, num_inputs: Any, inputs: Any, outputs: Any, out_grads: Any,
-               skip_input_indices: Any, forward_pass_name_scope: Any) -> Tuple[bool, bool, str, int]:
+               skip_input_indices: Any, forward_pass_name_scope: Any) -> int:
         eager = not training.is_tracing()
         call = _forward_layer(None if eager else ops, inputs, outputs, forward_pass_name_scope)
         if call is None:
-            return False, eager, "", 0
+            return _NO_LAYER
         layers.push(call)
         if eager:
-            emit.mark(LAYER, BEGIN, call.label)
-        return True, eager, call.label, 0 if eager else walking.anchor(sys._getframe(1))
+            _backward.enter(call.label)
+            return 0
+        return walking.anchor(sys._getframe(1))
 
-    def ended(token: Tuple[bool, bool, str, int], *_: Any, **__: Any) -> None:
-        pushed, eager, label, anchor = token
-        if pushed:
+    def ended(anchor: int, *_: Any, **__: Any) -> None:
+        if anchor == _NO_LAYER:
+            return
+        if anchor:
             walking.release(anchor)
-            if eager:
-                emit.mark(LAYER, END, label)
-            layers.pop()
+        elif not _backward.passes:
+            _backward.leave()
+        layers.pop()
 
     if wrap(backprop, "_gradient_function", begins, ended):
         pywrap.TFE_Py_RegisterGradientFunction(backprop._gradient_function)
@@ -80,7 +109,7 @@ def _watch_gradient_functions(pywrap: Any, backprop: Any, ops: Any) -> None:
 def _forward_layer(ops: Any, inputs: Any, outputs: Any, scope: Any) -> Optional[layers.Call]:
     try:
         if ops is None:
-            return layers.of_forward_op((*(inputs or ()), *(outputs or ())))     # None: the gradient does not need them
+            return layers.of_forward_op(inputs or (), outputs or ())            # None: the gradient does not need them
         return tf_graph.layer_of_scope(ops.get_default_graph(), scope) if scope else None
     except Exception:  # noqa: BLE001
         return None

@@ -34,6 +34,10 @@ def install(torch: Any) -> None:
     _torch = torch
     arm()
     wrapping.wrap(torch, "compile", _compile_begins)
+    watch = getattr(torch.nn.modules.module, "register_module_module_registration_hook", None)     # since PyTorch 2.0
+    if watch is not None:
+        watch(_became_part)
+    wrapping.wrap(torch.nn.Module, "__setstate__", after=_was_copied)
 
 
 def arm() -> None:
@@ -82,10 +86,52 @@ def _compiling() -> bool:
     return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
 
 
+_part_of: "weakref.WeakKeyDictionary[Any, weakref.ref[Any]]" = weakref.WeakKeyDictionary()      # the module that a module was put into
+
+
+def _became_part(module: Any, _: str, part: Any) -> None:
+    if part is not None:
+        emit.quietly(lambda: _part_of.__setitem__(part, weakref.ref(module)))
+
+
+_copies: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def _was_copied(token: None, ok: bool, result: Any, module: Any, *_: Any, **__: Any) -> None:
+    """By copy.deepcopy, or read from a file."""
+    if ok:
+        _copies.add(module)
+
+
+def _name_the_uncalled() -> None:
+    """Models that no step calls: the average of another one's weights, the best one so far."""
+    modules = [*_copies, *filter(None, (whole() for whole in list(_part_of.values())))]
+    parts = {id(part) for module in modules for part in module.children()}
+    for module in modules:
+        if id(module) not in parts and not _is_named(module):
+            emit.quietly(lambda: name_model(module))
+
+
+def _is_callable(module: Any) -> bool:
+    """Not a ModuleList, nor a class that only holds its parts together and calls them one by one."""
+    return type(module).forward is not _torch.nn.Module.forward
+
+
+def _whole(module: Any) -> Any:
+    """The model that a module is a part of, if that is never called itself."""
+    for _ in range(100):
+        whole = _part_of.get(module, lambda: None)()
+        if whole is None or all(part is not module for part in whole.children()) or (_is_callable(whole) and _is_callable(module)):
+            return module
+        module = whole
+    return module
+
+
 def name_model(root: Any) -> None:
     """Reports the names of all layers of a model, and the addresses of its parameters and buffers."""
     global naming
     naming += 1
+    root = _whole(root)
     begin_first_step()
     original = getattr(root, "_orig_mod", None)     # created by torch.compile
     if original is not None:
@@ -214,6 +260,7 @@ def after_step() -> None:
         _quiet_steps += 1       # several optimizers may step before the unnamed model is called again
         if _quiet_steps >= _QUIET_STEPS:
             disarm()
+            emit.quietly(_name_the_uncalled)
 
 
 _compiled = False

@@ -110,6 +110,7 @@ class Attributer {
     // No backward pass makes a batch: what follows it in the step does.
     if (meaning.category == trace::Category::input && facts.named_stage == Stage::other && facts.stage == Stage::backward)
       facts.stage = Stage::input;
+    if (layer == 0 && meaning.category == trace::Category::input) layer = input_group_;
     if (layer == 0 && framework(facts.framework).groups_by_purpose) layer = group_of(meaning.category, facts.named_stage);
     return Attributes::of(layer, meaning.category, meaning.known, facts.stage);
   }
@@ -163,7 +164,6 @@ class Attributer {
 
   // Blocks outside of all layers are grouped by purpose.
   std::uint32_t group_of(trace::Category category, Stage stage) const {
-    if (category == trace::Category::input) return input_group_;
     if (category == trace::Category::unknown) return 0;
     return stage == Stage::optimizer ? optimizer_group_ : stage == Stage::backward ? loss_group_ : 0;
   }

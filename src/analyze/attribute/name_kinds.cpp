@@ -13,7 +13,7 @@
 #include "analyze/attribute/graph_ops.h"
 #include "analyze/attribute/line_names.h"
 #include "analyze/attribute/op_names.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -122,7 +122,7 @@ class KindNamer {
   const GraphOps graph_ops_;
   const StageLines stages_;
   const LineNames lines_;
-  tsl::robin_map<std::uint64_t, Kind, support::Mix> named_;
+  tsl::robin_map<std::uint64_t, Kind, support::SecretHash> named_;
   tsl::robin_map<std::size_t, std::uint32_t> stack_lines_;
 };
 

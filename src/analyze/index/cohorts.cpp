@@ -5,14 +5,14 @@
 #include <algorithm>
 
 #include "analyze/index/parallel.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::analyze {
 namespace {
 
 constexpr std::size_t kMostCounts = 32u << 20;  // numbers; beyond it, the table would cost more than it saves
 
-using IdByKey = tsl::robin_map<std::uint64_t, std::uint32_t, support::Mix>;
+using IdByKey = tsl::robin_map<std::uint64_t, std::uint32_t, support::SecretHash>;
 
 std::uint64_t key_of(std::uint32_t kind, std::uint32_t attributes) { return std::uint64_t{kind} << 32 | attributes; }
 std::uint64_t key_of(const Cohort& cohort) { return key_of(cohort.kind, cohort.attributes); }

@@ -10,9 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "analyze/index/parallel.h"
 
@@ -24,7 +23,7 @@ using support::ByteSpan;
 using support::ChecksumKey;
 
 // Raise it whenever the meaning of a section, Kind or the attribution rules change.
-constexpr std::uint32_t kIndexVersion = 20;
+constexpr std::uint32_t kIndexVersion = 21;
 constexpr std::uint32_t kMostSections = 64;
 constexpr std::uint64_t kTableBlock = 256u << 10;  // bytes of a table's block, about
 constexpr int kLevel = 1;                          // of zstd: the user waits while an index is built
@@ -214,11 +213,11 @@ Memory::~Memory() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
-Result<Memory> Memory::take(std::uint64_t bytes) {
+Memory Memory::take(std::uint64_t bytes) {
   Memory out;
   if (bytes == 0) return out;
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) return fail(fmt::format("not enough memory: {} MiB for one column of the index", bytes >> 20));
+  if (data == MAP_FAILED) throw std::bad_alloc();
   ::madvise(data, bytes, MADV_HUGEPAGE);  // fewer page faults; without effect where it is not supported
   out.data_ = static_cast<std::byte*>(data);
   out.size_ = bytes;
@@ -244,18 +243,14 @@ Index::Index(Index&&) noexcept = default;
 Index& Index::operator=(Index&&) noexcept = default;
 Index::~Index() = default;
 
-Result<std::byte*> Index::add(Section id, std::size_t element, std::uint64_t count) {
-  auto memory = Memory::take(count * element);
-  if (!memory) return std::unexpected(memory.error());
-  parts_.push_back({id, element, count, std::move(*memory), nullptr});
+std::byte* Index::add(Section id, std::size_t element, std::uint64_t count) {
+  parts_.push_back({id, element, count, Memory::take(count * element), nullptr});
   return parts_.back().memory.data();
 }
 
-Status Index::add_bytes(Section id, std::size_t element, std::uint64_t count, const void* data) {
-  auto place = add(id, element, count);
-  if (!place) return std::unexpected(place.error());
-  if (count > 0) std::memcpy(*place, data, count * element);
-  return {};
+void Index::add_bytes(Section id, std::size_t element, std::uint64_t count, const void* data) {
+  std::byte* place = add(id, element, count);
+  if (count > 0) std::memcpy(place, data, count * element);
 }
 
 const std::byte* Index::find(Section id, std::size_t element) const {
@@ -344,14 +339,13 @@ Result<Index> Index::open(support::OwnedFd fd, const ChecksumKey& key, const sup
   std::uint64_t first = 0;
   for (const IndexSection& section : directory->sections) {
     const auto id = static_cast<Section>(section.id);
-    const auto data = out.add(id, section.element, section.count);
-    if (!data) return std::unexpected(data.error());
+    std::byte* const data = out.add(id, section.element, section.count);
     if (is_column(id)) {
       out.parts_.back().packed =
-          std::make_unique<Packed>(file, blocks.subspan(first, section.blocks), *data, section.element, as_differences(id));
+          std::make_unique<Packed>(file, blocks.subspan(first, section.blocks), data, section.element, as_differences(id));
     } else {
       const std::uint64_t block_bytes = values_of_block(id, section.element) * section.element;
-      for (std::uint64_t i = 0; i < section.blocks; ++i) unpack_to[first + i] = *data + i * block_bytes;
+      for (std::uint64_t i = 0; i < section.blocks; ++i) unpack_to[first + i] = data + i * block_bytes;
     }
     first += section.blocks;
   }

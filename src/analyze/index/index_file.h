@@ -74,7 +74,8 @@ class Memory {
     return *this;
   }
   ~Memory();
-  static Result<Memory> take(std::uint64_t bytes);
+  // Throws std::bad_alloc: whoever opens the trace reports it with the name of the trace.
+  static Memory take(std::uint64_t bytes);
   std::byte* data() const { return data_; }
   std::uint64_t size() const { return size_; }
 
@@ -109,15 +110,13 @@ class Index {
 
   // --- building
   template <typename T>
-  Result<std::span<T>> add_column(Section id, std::uint64_t count) {
-    auto data = add(id, sizeof(T), count);
-    if (!data) return std::unexpected(data.error());
-    return std::span<T>(reinterpret_cast<T*>(*data), count);
+  std::span<T> add_column(Section id, std::uint64_t count) {
+    return {reinterpret_cast<T*>(add(id, sizeof(T), count)), count};
   }
   template <typename T>
-  Status add_table(Section id, std::span<const T> rows) {
+  void add_table(Section id, std::span<const T> rows) {
     static_assert(std::is_trivially_copyable_v<T>);
-    return add_bytes(id, sizeof(T), rows.size(), rows.data());
+    add_bytes(id, sizeof(T), rows.size(), rows.data());
   }
 
   // --- using
@@ -148,8 +147,8 @@ class Index {
 
  private:
   struct Part;
-  Result<std::byte*> add(Section id, std::size_t element, std::uint64_t count);
-  Status add_bytes(Section id, std::size_t element, std::uint64_t count, const void* data);
+  std::byte* add(Section id, std::size_t element, std::uint64_t count);
+  void add_bytes(Section id, std::size_t element, std::uint64_t count, const void* data);
   const std::byte* find(Section id, std::size_t element) const;
   ColumnBlocks* unpack_later(Section id, std::function<bool(const std::byte*, std::uint64_t)> check);
 

@@ -1,6 +1,7 @@
 #include "analyze/index/pools.h"
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 #include "analyze/framework.h"
@@ -10,27 +11,51 @@ namespace {
 
 bool holds(const Place& place, std::uint64_t pool) { return std::ranges::find(place.pools, pool) != place.pools.end(); }
 
+using RegionKey = std::pair<std::uint32_t, std::uint64_t>;  // pool, address
+
 }  // namespace
 
 std::vector<HeldRegion> regions_at(const Store& store, const Place& place, Moment at) {
-  std::vector<HeldRegion> out;
+  std::vector<HeldRegion> all;
+  std::map<RegionKey, std::vector<std::size_t>> held;  // in `all`
   for (const auto& r : store.regions) {
     if (r.pos >= at) break;
     auto pool = static_cast<std::uint32_t>(r.row.pool);
     if (!holds(place, pool)) continue;
     if (!r.row.returned) {
-      out.push_back({pool, r.row.address, r.row.bytes, r.pos + 1, r.time_us});
+      held[{pool, r.row.address}].push_back(all.size());
+      all.push_back({pool, r.row.address, r.row.bytes, r.pos + 1, r.time_us});
     } else {
-      std::erase_if(out, [&](const HeldRegion& h) { return h.pool == pool && h.address == r.row.address; });
+      held.erase({pool, r.row.address});
     }
+  }
+  std::vector<std::size_t> left;
+  for (const auto& [key, places] : held) left.insert(left.end(), places.begin(), places.end());
+  std::ranges::sort(left);
+  std::vector<HeldRegion> out;
+  for (const std::size_t i : left) out.push_back(all[i]);
+  return out;
+}
+
+RegionLevels region_levels(const Store& store, const Place& place) {
+  RegionLevels out;
+  std::map<RegionKey, Bytes> held;
+  Bytes now = 0;
+  for (const auto& r : store.regions) {
+    auto pool = static_cast<std::uint32_t>(r.row.pool);
+    if (!holds(place, pool)) continue;
+    const auto [entry, fresh] = held.try_emplace({pool, r.row.address}, 0);
+    now += r.row.returned ? Bytes{0} - entry->second : r.row.bytes;
+    entry->second += r.row.bytes;
+    if (r.row.returned) held.erase(entry);
+    out.push_back({r.pos + 1, now});
   }
   return out;
 }
 
-Bytes region_bytes_at(const Store& store, const Place& place, Moment at) {
-  Bytes sum = 0;
-  for (const HeldRegion& r : regions_at(store, place, at)) sum += r.bytes;
-  return sum;
+Bytes level_at(const RegionLevels& levels, Moment at) {
+  const auto after = std::ranges::upper_bound(levels, at, {}, &RegionLevel::from);
+  return after == levels.begin() ? 0 : std::prev(after)->bytes;
 }
 
 void measure_pools(const Store& store, Place& place) {

@@ -16,19 +16,12 @@
 
 #include "analyze/index/gaps.h"
 #include "analyze/index/parallel.h"
+#include "support/secret_hash.h"
 #include "support/units.h"
 #include "trace/gen/site_flags.h"
 
 namespace vramscope::analyze {
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 33;
-  x *= 0xff51afd7ed558ccdULL;
-  x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53ULL;
-  return x ^ x >> 33;
-}
 
 // Numbers (site, granted) pairs. Each thread remembers the last answer of every site: blocks of one site nearly always have
 // the same size.
@@ -56,7 +49,9 @@ class KindTable {
 
  private:
   struct Hash {
-    std::size_t operator()(const std::pair<std::uint32_t, std::uint64_t>& k) const { return mix(k.second * 31 + k.first); }
+    std::size_t operator()(const std::pair<std::uint32_t, std::uint64_t>& k) const {
+      return support::SecretHash{}(support::SecretHash{}(k.first) ^ k.second);
+    }
   };
   std::uint32_t find(std::uint32_t site, std::uint64_t granted) {
     std::lock_guard lock(mutex_);

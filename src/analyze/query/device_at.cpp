@@ -34,7 +34,7 @@ class Recorded {
       return level.total + level.rounding;
     }
     Bytes sum = 0;
-    for (const Place* place : tensor_) sum += region_bytes_at(state_.store, *place, at);
+    for (const Place* place : tensor_) sum += state_.regions_at(*place, at);
     return sum;
   }
 

@@ -8,13 +8,14 @@
 #include "analyze/index/lifetime.h"
 #include "support/secret_hash.h"
 #include "trace/gen/site_flags.h"
+#include "whatif/replay/uncached.h"
 
 namespace vramscope::analyze {
 namespace {
 
-constexpr Bytes kSlab = Bytes{2} << 20;
+using whatif::kDriverSlab;
 
-Bytes round_up(Bytes bytes) { return (bytes + kSlab - 1) / kSlab * kSlab; }
+Bytes round_up(Bytes bytes) { return (bytes + kDriverSlab - 1) / kDriverSlab * kDriverSlab; }
 
 // What linear memory really takes, as measured on an H200. Slabs are aligned to their size, so the addresses of two blocks show
 // whether they share one.
@@ -22,12 +23,12 @@ class Rounding {
  public:
   void add(std::uint64_t address, Bytes bytes) {
     asked_ += bytes;
-    if (bytes >= kSlab)
+    if (bytes >= kDriverSlab)
       taken_ += round_up(bytes);
     else
-      slabs_.insert(address / kSlab);
+      slabs_.insert(address / kDriverSlab);
   }
-  Bytes bytes() const { return taken_ + slabs_.size() * kSlab - asked_; }
+  Bytes bytes() const { return taken_ + slabs_.size() * kDriverSlab - asked_; }
 
  private:
   Bytes asked_ = 0, taken_ = 0;

@@ -6,7 +6,7 @@
 #include "analyze/query/block_text.h"
 #include "analyze/query/groups.h"
 #include "analyze/query/state.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::analyze {
 
@@ -63,7 +63,7 @@ bool GroupKeys::same_for_alike(std::span<const By> by) {
 
 std::size_t GroupSums::group_of(std::uint64_t alloc) {
   const std::uint32_t kind = store_.kind[alloc], attributes = store_.attributes[alloc];
-  Recent& recent = recent_[support::Mix{}(std::uint64_t{kind} << 32 | attributes) % recent_.size()];
+  Recent& recent = recent_[support::SecretHash{}(std::uint64_t{kind} << 32 | attributes) % recent_.size()];
   if (alike_ && kind != kNone32 && recent.kind == kind && recent.attributes == attributes) return recent.group;
   const auto [it, fresh] = index_.try_emplace(keys_.key(alloc, by_), groups_.size());
   if (fresh) groups_.emplace_back();

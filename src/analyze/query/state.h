@@ -10,6 +10,7 @@
 #include "analyze/api.h"
 #include "analyze/index/places.h"
 #include "analyze/index/pool_figures.h"
+#include "analyze/index/pools.h"
 #include "analyze/index/pyramid.h"
 #include "analyze/index/store.h"
 #include "analyze/query/filter.h"
@@ -33,6 +34,7 @@ struct Engine::State {
   unsigned threads = 2;
   PoolFigures figures;
   std::vector<Place> places;
+  std::vector<RegionLevels> levels;  // by place
   int main = -1;
   std::shared_ptr<const View> main_view;  // by category, from the index
   std::vector<StepMeasure> measures;      // of the main place
@@ -47,6 +49,9 @@ struct Engine::State {
   // Totals of a place without a grouping.
   Result<std::shared_ptr<const View>> total(int place, std::string_view where = {}) const;
   Bytes live_at(const View& view, Moment at) const;
+  Bytes regions_at(const Place& place, Moment at) const {
+    return level_at(levels[static_cast<std::size_t>(&place - places.data())], at);
+  }
   Result<Moment> resolve(std::string_view instant, int place) const;
   std::int64_t step_number(Moment at) const;  // of the training step that holds the moment, 0 = none
   std::uint64_t failures() const;             // requests that ended in an out-of-memory error

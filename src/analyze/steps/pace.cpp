@@ -7,35 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "analyze/steps/usual.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
-namespace {
-
-template <typename T>
-std::optional<T> median(std::vector<T> values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-// Calls f(step, next steady step or NULL) for each steady step.
-template <typename F>
-void for_each_steady(const Steps& steps, F f) {
-  if (!steps.has_steady) return;
-  const Step* before = nullptr;
-  for (std::uint64_t i = steps.steady_first; i <= steps.steady_last && i < steps.steps.size(); ++i) {
-    const Step& step = steps.steps[i];
-    if (step.warmup || step.kind != steps.steps[steps.steady_first].kind) continue;
-    if (before != nullptr) f(*before, &step);
-    before = &step;
-  }
-  if (before != nullptr) f(*before, nullptr);
-}
-
-}  // namespace
-
 std::vector<std::optional<std::uint64_t>> samples_of_steps(const Store& store) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes;  // since when, samples of a batch
   for (const auto& mark : store.marks)
@@ -52,22 +27,15 @@ std::vector<std::optional<std::uint64_t>> samples_of_steps(const Store& store) {
   return out;
 }
 
-std::optional<std::uint64_t> usual_samples(const Steps& steps) {
-  std::vector<std::uint64_t> samples;
-  bool all = true;
-  for_each_steady(steps, [&](const Step& step, const Step*) {
-    all = all && step.samples.has_value();
-    samples.push_back(step.samples.value_or(0));
-  });
-  return all ? median(std::move(samples)) : std::nullopt;
-}
-
 void measure_pace(Steps& steps) {
   std::vector<std::uint64_t> lengths, intervals;
-  for_each_steady(steps, [&](const Step& step, const Step* next) {
+  const Step* before = nullptr;
+  for (const std::size_t i : steady_steps(steps)) {
+    const Step& step = steps.steps[i];
     lengths.push_back(step.end_us - std::min(step.begin_us, step.end_us));
-    if (next != nullptr && next->begin_us >= step.begin_us) intervals.push_back(next->begin_us - step.begin_us);
-  });
+    if (before != nullptr && step.begin_us >= before->begin_us) intervals.push_back(step.begin_us - before->begin_us);
+    before = &step;
+  }
   steps.step_us = median(std::move(lengths));
   steps.interval_us = median(std::move(intervals));
   const std::optional<std::uint64_t> samples = usual_samples(steps);

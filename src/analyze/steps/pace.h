@@ -17,9 +17,6 @@ std::vector<std::optional<std::uint64_t>> samples_of_steps(const Store& store);
 // Fills step_us, interval_us, samples_per_s and pace from the steps, which are complete.
 void measure_pace(Steps& steps);
 
-// Of the steady steps; none if it is unknown.
-std::optional<std::uint64_t> usual_samples(const Steps& steps);
-
 // "one every 4.5 ms, 7,100 samples per second"; empty if the interval is unknown.
 std::string pace_in_words(std::optional<std::uint64_t> interval_us, std::optional<double> samples_per_s);
 

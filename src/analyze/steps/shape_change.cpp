@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/steps/usual.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -23,7 +24,12 @@ constexpr std::size_t kMostNamed = 3;         // steps in the sentence
 struct Shaped {
   trace::StringId shape{};
   Bytes bytes = 0;
+  bool of_weights = false;  // a gradient, or a value of the optimizer: as large as the variable, whatever the inputs are
 };
+
+bool is_of_weights(const Attributes& attributes) {
+  return attributes.category() == trace::Category::gradient || attributes.stage() == Stage::optimizer;
+}
 // By op, kind of allocation, and which one of these it is in the step.
 using Key = std::tuple<trace::StringId, trace::StringId, std::uint32_t>;
 
@@ -38,7 +44,7 @@ std::map<Key, Shaped> shapes_of(const Store& store, const Step& step) {
     if (site.op == trace::StringId{} || site.shape == trace::StringId{}) continue;
     if (store.attributes_of(alloc).category() == trace::Category::input) continue;
     const std::uint32_t which = seen[{site.op, site.region}]++;
-    out.emplace(Key{site.op, site.region, which}, Shaped{site.shape, kind.granted});
+    out.emplace(Key{site.op, site.region, which}, Shaped{site.shape, kind.granted, is_of_weights(store.attributes_of(alloc))});
   }
   return out;
 }
@@ -116,6 +122,8 @@ std::optional<ShapeChange> shape_change(const Store& store, const Step& usual, c
     if (same == expected.end() || same->second.shape == block.shape) continue;
     const auto before = axes_of(store.text(same->second.shape)), after = axes_of(store.text(block.shape));
     if (before.size() != after.size() || before == after) continue;
+    // Another model, whose layers have the same names. (The rows of a sparse gradient are those that the inputs name.)
+    if (block.of_weights && !std::ranges::equal(before | std::views::drop(1), after | std::views::drop(1))) return std::nullopt;
     const Bytes weight = std::max(block.bytes, same->second.bytes);
     all += weight;
     Changes& changes = by_rank[before.size()];
@@ -133,19 +141,9 @@ std::optional<ShapeChange> shape_change(const Store& store, const Step& usual, c
 }
 
 void explain_differences(const Store& store, Steps& steps) {
-  if (!steps.has_steady) return;
-  std::vector<std::size_t> steady;
-  for (std::size_t i = steps.steady_first; i <= steps.steady_last && i < steps.steps.size(); ++i)
-    if (!steps.steps[i].warmup && steps.steps[i].kind == steps.steps[steps.steady_first].kind) steady.push_back(i);
+  const std::vector<std::size_t> steady = steady_steps(steps);
   if (steady.size() < 3) return;
-  // Of the batch that most steps have: where peaks differ by chance, the median of all may be a step with another one.
-  std::map<std::optional<std::uint64_t>, std::size_t> by_samples;
-  for (const std::size_t i : steady) by_samples[steps.steps[i].samples] += 1;
-  const auto most = std::ranges::max_element(by_samples, {}, [](const auto& entry) { return entry.second; })->first;
-  std::vector<std::size_t> by_peak = steady;
-  std::erase_if(by_peak, [&](std::size_t i) { return steps.steps[i].samples != most; });
-  std::ranges::stable_sort(by_peak, {}, [&](std::size_t i) { return steps.steps[i].peak; });
-  const Step usual = steps.steps[by_peak[by_peak.size() / 2]];
+  const Step usual = steps.steps[*usual_step(steps)];
   std::vector<Alike> groups;
   std::size_t looks = 0;
   for (const std::size_t i : steady) {

@@ -9,6 +9,7 @@
 #include "analyze/query/block_text.h"
 #include "analyze/query/state.h"
 #include "analyze/steps/pace.h"
+#include "analyze/steps/usual.h"
 #include "analyze/verdict/differences.h"
 #include "support/units.h"
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/labels.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -79,7 +80,7 @@ std::vector<Row> differences(std::span<const Engine* const> runs, std::span<cons
   for (auto& row : settings)
     if (!is_run_specific(row.first)) recorded.emplace_back(row.first, std::move(row.second));
   std::ranges::stable_sort(recorded, {}, [](const Row& row) { return turn_of(row.first); });
-  std::vector<Row> out = {{"arguments", differing_arguments(commands)}, {"samples per step", samples}};
+  std::vector<Row> out = {{"arguments", differing_arguments(commands)}, {std::string(kSamplesPerStep), samples}};
   std::ranges::move(recorded, std::back_inserter(out));
   std::erase_if(out, [](const Row& row) { return !differ(row.second); });
   for (Row& row : out)

@@ -14,11 +14,13 @@
 #include "analyze/verdict/counterfactual.h"
 #include "analyze/verdict/empty_regions.h"
 #include "analyze/verdict/ending.h"
+#include "analyze/verdict/findings_programs.h"
 #include "analyze/verdict/findings_reported.h"
 #include "analyze/verdict/float64_blocks.h"
 #include "analyze/verdict/headline.h"
 #include "analyze/verdict/keeper.h"
 #include "analyze/verdict/kept_arrays.h"
+#include "analyze/verdict/leak_text.h"
 #include "analyze/verdict/live_sums.h"
 #include "analyze/verdict/peak_rise.h"
 #include "analyze/verdict/recent_requests.h"
@@ -183,6 +185,7 @@ class Finder {
       add(held_tensors(*main, leaks.sentence, leaks.advice, leaks.so_far));
     else if (growing)
       add(growth(leaks));
+    history_grows_ = growing && only_optimizer_grows(leaks);
     const std::string remedy(remedy_for(Remedy::keep_a_number, framework_));
     for (const Keeper& keeper : all)
       if (&keeper != main && may_leak(keeper, leaks))
@@ -194,6 +197,15 @@ class Finder {
 
   static Finding growth(const Leaks& leaks) {
     const LeakRow& row = leaks.rows[0];
+    if (only_optimizer_grows(leaks))
+      return {"optimizer-history",
+              leaks.sentence,
+              "It keeps values of earlier steps.",
+              leaks.advice,
+              leaks.so_far,
+              "leaks",
+              "end",
+              "category:optimizer_state"};
     const std::string cause = row.replaced
                                   ? fmt::format("{} allocates a larger block in each step.", row.op)
                                   : fmt::format("{}{} {} never freed.", support::format_plural(row.blocks, "block", "blocks"),
@@ -233,6 +245,7 @@ class Finder {
   // What the Python side saw.
   void reported() {
     for (Finding& finding : reported_findings(s_.store, measured_)) add(std::move(finding));
+    for (Finding& finding : program_findings(s_.store)) add(std::move(finding));
   }
 
   void lost() {
@@ -272,7 +285,7 @@ class Finder {
 
   void optimizer_state(const LiveSums& sums) {
     const Bytes state = sums.of(Shown::optimizer_state);
-    if (state <= sums.trained) return;
+    if (state <= sums.trained || sums.trained == 0 || history_grows_) return;  // of unknown parameters there is no rate
     // In values: what the allocator added to a slot, another block may get instead.
     const double saved =
         1 - std::min(1.0, static_cast<double>(sums.values_trained) / static_cast<double>(std::max<Bytes>(sums.values_kept, 1)));
@@ -322,7 +335,7 @@ class Finder {
     if (!s_.steady.has) return sum;
     for (const KeptArray& array : kept_arrays(s_.store, pools_, need_at_, s_.steady.from)) {
       sum += array.bytes;
-      add(kept_array_finding(array, place_.name, need_word()));
+      add(kept_array_finding(array, place_, need_word()));
     }
     return sum;
   }
@@ -362,7 +375,7 @@ class Finder {
   PoolSet pools_;
   Moment need_at_;
   trace::Framework framework_;
-  bool took_ = false;
+  bool took_ = false, history_grows_ = false;
   std::string oom_verdict_;  // of the last failure
   Measured measured_;
   Findings out_;
@@ -370,9 +383,12 @@ class Finder {
 
 }  // namespace
 
-std::string_view trouble_of(const Overview& overview, const Leaks& leaks) {
-  if (overview.ooms > 0) return "out of memory";
-  return leaks.verdict == "growing" ? "grows" : "";
+std::string trouble_of(const Engine& engine, const Leaks& leaks) {
+  if (engine.overview().ooms > 0) return "out of memory";
+  if (leaks.verdict == "growing") return "grows";
+  constexpr std::string_view kVerb = "was ";
+  const std::string words = ending_words(ending_of(engine.state()));
+  return words.starts_with(kVerb) ? words.substr(kVerb.size()) : words;
 }
 
 Findings Engine::findings() const {

@@ -28,6 +28,7 @@ constexpr std::pair<std::string_view, Severity> kSeverities[] = {
     {"persistent-tape", Severity::fault},
     {"baked-constant", Severity::fault},
     {"float64", Severity::fault},
+    {"donation-failed", Severity::fault},
 };
 
 // Numbers of Linux, where traces are recorded.

@@ -54,14 +54,19 @@ std::vector<KeptArray> kept_arrays(const Store& store, const PoolSet& pools, Mom
   return out;
 }
 
-Finding kept_array_finding(const KeptArray& array, std::string_view place, std::string_view at) {
+Finding kept_array_finding(const KeptArray& array, const Place& place, std::string_view at) {
   Finding out;
   out.id = "array-on-device";
-  out.title =
-      fmt::format("{} on {} is {} that {} makes of arrays and keeps during training.", support::format_size(array.bytes), place,
-                  array.tensors == 1 ? "a tensor" : support::format_plural(array.tensors, "tensor", "tensors"), array.line);
-  out.cause = "Outside tf.function, tf.constant and tf.convert_to_tensor copy a whole array to the device at once.";
-  out.remedy = "Read it batch by batch with tf.data.Dataset.from_tensor_slices, or convert it inside tf.device(\"CPU\").";
+  out.title = fmt::format(
+      "{} on {} is {} that {} makes of arrays and keeps during training.", support::format_size(array.bytes), place.name,
+      array.tensors == 1 ? "a tensor" : support::format_plural(array.tensors, "tensor", "tensors"), array.line);
+  // A dataset of slices keeps the whole array too, in host memory.
+  const bool on_device = place.device >= 0;
+  out.cause = on_device ? "Outside tf.function, tf.constant and tf.convert_to_tensor copy a whole array to the device at once."
+                        : "tf.constant and tf.convert_to_tensor copy a whole array at once; the array itself may stay as well.";
+  out.remedy = on_device
+                   ? "Read it batch by batch with tf.data.Dataset.from_tensor_slices, or convert it inside tf.device(\"CPU\")."
+                   : "Convert one batch at a time, or read it with tf.data.Dataset.from_generator.";
   out.at_stake = array.bytes;
   out.view = "peak";
   out.at = at;

@@ -21,6 +21,6 @@ struct KeptArray {
 std::vector<KeptArray> kept_arrays(const Store& store, const PoolSet& pools, Moment at, Moment training);
 
 // "array-on-device", with the remedy for TensorFlow.
-Finding kept_array_finding(const KeptArray& array, std::string_view place, std::string_view at);
+Finding kept_array_finding(const KeptArray& array, const Place& place, std::string_view at);
 
 }  // namespace vramscope::analyze

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/attribute/categories.h"
 #include "analyze/verdict/leak_origin.h"
 #include "analyze/verdict/remedies.h"
 #include "support/units.h"
@@ -26,6 +27,11 @@ std::string place_text(const Leaks& leaks, const Keeper* keeper) {
 }
 
 }  // namespace
+
+bool only_optimizer_grows(const Leaks& leaks) {
+  return !leaks.rows.empty() &&
+         std::ranges::all_of(leaks.rows, [](const LeakRow& row) { return row.category == name_of(Shown::optimizer_state); });
+}
 
 void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided) {
   out.verdict = "cannot tell";
@@ -52,12 +58,16 @@ std::string growing_sentence(const Leaks& leaks, const Keeper* keeper) {
       leaks.steps_to_full ? fmt::format("; the pool's limit is reached in about {}",
                                         support::format_plural(static_cast<std::uint64_t>(*leaks.steps_to_full), "step", "steps"))
                           : "";
+  if (only_optimizer_grows(leaks))
+    return fmt::format("The optimizer's state grows: {} per step since step {}, {} so far{}.", rate_text(leaks.bytes_per_step),
+                       leaks.since_step, format_size(leaks.so_far), full);
   return fmt::format("Leak: {} per step since step {}, {} so far{}{}.", rate_text(leaks.bytes_per_step), leaks.since_step,
                      format_size(leaks.so_far), place_text(leaks, keeper), full);
 }
 
 std::string leak_advice(const Leaks& leaks, const Keeper* keeper, trace::Framework framework) {
   const LeakRow& row = leaks.rows[0];
+  if (only_optimizer_grows(leaks)) return "limit what the optimizer keeps, such as the history_size of L-BFGS";
   if (row.replaced)
     return fmt::format("give the block that {} replaces by a larger one in each step a fixed size, or write it out regularly",
                        row.line.empty() ? row.op : row.line);

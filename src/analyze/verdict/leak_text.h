@@ -18,6 +18,9 @@ struct Undecided {
   std::size_t noisy = 0;
 };
 
+// Nothing but the optimizer's own state grows, as the history of L-BFGS does until it is full: no leak.
+bool only_optimizer_grows(const Leaks& leaks);
+
 // Sets verdict and why where nothing is judged to grow.
 void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided);
 

@@ -20,7 +20,8 @@ std::string reported_line(const Store& store, const Row& row) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), row.line);
 }
 
-// One per line of source code, ordered by file and line; for constants, one per line and op.
+// One per line of source code, ordered by file and line; for constants, one per line and op, for arguments of programs, one per
+// line and category.
 template <typename Row>
 std::vector<Row> newest_reports(const Store& store) {
   std::map<std::string, Row> newest;
@@ -29,6 +30,7 @@ std::vector<Row> newest_reports(const Store& store) {
     if (row == nullptr) continue;
     std::string place = fmt::format("{}:{}", store.text(row->file), row->line);
     if constexpr (requires { row->op; }) place += fmt::format(":{}", store.text(row->op));
+    if constexpr (requires { row->category; }) place += fmt::format(":{}", static_cast<int>(row->category));
     newest.insert_or_assign(std::move(place), *row);
   }
   std::vector<Row> out;

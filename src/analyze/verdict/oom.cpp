@@ -1,13 +1,17 @@
 // Why a request failed: every cause is tested by arithmetic on the recorded state, and states whether the request would have
 // fit without it.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "analyze/query/device_at.h"
 #include "analyze/query/state.h"
+#include "analyze/verdict/oom_replay.h"
 #include "analyze/verdict/oom_request.h"
 #include "analyze/verdict/oom_scene.h"
+#include "analyze/verdict/program_plan.h"
 #include "analyze/verdict/remedies.h"
 #include "support/units.h"
 
@@ -162,6 +166,16 @@ std::string raise_advice(Bytes limit, Bytes raise, std::string_view setting) {
                      support::format_count(enough / kMiB));
 }
 
+// The largest batch that fits: from the replay if there is one, otherwise from what is live. Empty if it is not known.
+std::string batch_advice(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live) {
+  if (e.replay && e.replay->largest)
+    return fmt::format("use a batch of at most {} instead of {}", support::format_count(*e.replay->largest),
+                       support::format_count(*e.replay->batch));
+  const unsigned percent = e.replay && e.replay->largest_share ? static_cast<unsigned>(100 * *e.replay->largest_share)
+                                                               : fitting_percent(live, request, m.requested, m.reach());
+  return percent == 0 ? "" : fmt::format("use a batch of at most {} % of this one", percent);
+}
+
 // What to do about a request that is too big for what it may use. A smaller batch helps only if the request depends on it.
 std::string fit_advice(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live,
                        trace::Framework framework) {
@@ -170,10 +184,8 @@ std::string fit_advice(const OomEvent& e, const OomScene& m, const OomRequest& r
     return fmt::format("make the model smaller or use {}: {} is parameters and {} optimizer state, whatever the batch", precision,
                        format_size(live.parameters), format_size(live.optimizer_state));
   std::vector<std::string> ways;
-  if (const unsigned percent = fitting_percent(live, request, m.requested, m.reach()); percent > 0)
-    ways.push_back(fmt::format("use a batch of at most {} % of this one", percent));
-  else
-    ways.emplace_back("use a smaller batch");
+  const std::string batch = batch_advice(e, m, request, live);
+  ways.push_back(batch.empty() ? "use a smaller batch" : batch);
   ways.push_back("use " + precision);
   if (!live.largest_layer.empty())
     ways.push_back(fmt::format("recompute the activations of {}, which hold {} ({})", live.largest_layer,
@@ -183,14 +195,15 @@ std::string fit_advice(const OomEvent& e, const OomScene& m, const OomRequest& r
 
 std::string advice_of(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live,
                       const Leaks& leaking, trace::Framework framework) {
+  if (e.verdict == "fragmentation" && e.replay && !e.replay->avoided_by.empty())
+    return fmt::format("set {}: a replay with it serves the request", e.replay->avoided_by.front().setting);
   if (e.verdict == "fragmentation") return std::string(remedy_for(Remedy::avoid_fragmentation, framework));
   if (e.verdict == "leak") return leaking.advice.empty() ? "see 'vramscope leaks' for what grows" : leaking.advice;
   if (e.verdict == "spike") return std::string(remedy_for(Remedy::limit_autotuning, framework));
   if (e.verdict == "pool limit") {
     const auto setting = remedy_for(m.on_host ? Remedy::raise_host_limit : Remedy::raise_limit, framework);
     std::string out = raise_advice(e.limit, m.raise(), setting);
-    if (const unsigned percent = fitting_percent(live, request, m.requested, m.reach()); percent > 0)
-      out += fmt::format("; or use a batch of at most {} % of this one", percent);
+    if (const std::string batch = batch_advice(e, m, request, live); !batch.empty()) out += "; or " + batch;
     return out;
   }
   if (e.verdict == "other process") return "stop the other process, or use another card";
@@ -231,6 +244,17 @@ std::vector<Group> live_set_of(const Engine& engine, Moment at, int place, std::
   return live ? std::move(live->groups) : std::vector<Group>();
 }
 
+using Failed = std::pair<const Stamped<trace::Oom>*, FailedPool>;
+
+std::vector<Failed> examined_failures(const Engine::State& s) {
+  std::vector<Failed> out;
+  for (const auto& oom : s.store.ooms) {
+    if (!oom.row.final || out.size() >= kMostFailures) continue;
+    if (auto where = failed_pool(s, oom.row)) out.emplace_back(&oom, std::move(*where));
+  }
+  return out;
+}
+
 }  // namespace
 
 Ooms Engine::ooms() const { return ooms({}).value_or(Ooms{}); }
@@ -239,28 +263,27 @@ Result<Ooms> Engine::ooms(std::string_view filter_text) const {
   const State& s = *state_;
   if (auto filter = s.filter(filter_text); !filter) return std::unexpected(filter.error());
   Ooms out;
-  for (const auto& oom : s.store.ooms) {
-    if (!oom.row.final) {
-      out.optional_refusals += 1;
-      continue;
-    }
-    if (out.events.size() >= kMostFailures) continue;
-    const auto where = failed_pool(s, oom.row);
-    if (!where) continue;
-    const OomScene scene = scene_of(s, *where, oom);
-    OomEvent e = event_of(s, oom, *where, scene);
-    const OomRequest request = request_of(s, *where, oom);
+  const std::vector<Failed> examined = examined_failures(s);
+  for (const auto& oom : s.store.ooms) out.optional_refusals += oom.row.final ? 0u : 1u;
+  for (const auto& [failed, where] : examined) {
+    const Stamped<trace::Oom>& oom = *failed;
+    const OomScene scene = scene_of(s, where, oom);
+    OomEvent e = event_of(s, oom, where, scene);
+    const OomRequest request = request_of(s, where, oom);
     e.category = name_of(request.category);
     e.layer = request.layer;
     e.line = request.line;
-    const Leaks leaking = leaks(where->index).value_or(Leaks{});
+    if (const auto plan = plan_of(s.store, e.op)) e.plan = in_words(s.store, *plan, e.free);
+    const Leaks leaking = leaks(where.index).value_or(Leaks{});
     e.causes = {leak_cause(scene, leaking), spike_cause(scene),         fragmentation_cause(scene),
                 limit_cause(scene),         other_process_cause(scene), too_big_cause(scene)};
     e.verdict = main_cause(e.causes);
     e.sentence = sentence_of(e, scene, request);
-    e.live_set = live_set_of(*this, oom.pos, where->index, filter_text);
-    const LiveAtOom live = live_at_oom(s.store, s.pools(where->place), oom.pos);
-    out.advice = advice_of(e, scene, request, live, leaking, framework_of(s.store, where->place));  // of the last one
+    e.live_set = live_set_of(*this, oom.pos, where.index, filter_text);
+    // A leak fills any memory, whatever the batch.
+    if (failed == examined.back().first && e.verdict != "leak") e.replay = replay_failure(s, where, oom, scene, request);
+    const LiveAtOom live = live_at_oom(s.store, s.pools(where.place), oom.pos);
+    out.advice = advice_of(e, scene, request, live, leaking, framework_of(s.store, where.place));  // of the last one
     out.events.push_back(std::move(e));
   }
   out.sentence = out.events.empty() ? "No request failed." : out.events.back().sentence;

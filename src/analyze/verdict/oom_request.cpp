@@ -11,6 +11,7 @@
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/block_text.h"
+#include "analyze/verdict/program_plan.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -54,6 +55,9 @@ OomRequest request_of(const Engine::State& state, const FailedPool& where, const
     if (shown(attributes.category()) != Shown::unknown) out.category = shown(attributes.category());
     out.layer = store.name(attributes.layer());
   }
+  if (out.category == Shown::unknown)
+    if (const auto plan = plan_of(store, store.text(site.op)); plan && is_for_temporaries(*plan, site.requested))
+      out.category = Shown::xla_temporaries;
   return out;
 }
 

@@ -10,14 +10,12 @@
 #include "analyze/query/driver_level.h"
 #include "analyze/verdict/autotune.h"
 #include "analyze/verdict/oom_request.h"
+#include "whatif/replay/bfc.h"
 
 namespace vramscope::analyze {
 namespace {
 
-constexpr Bytes kMiB = 1u << 20;
-constexpr Bytes kFirstRegion = 2 * kMiB;  // of a pool whose regions double
 constexpr Bytes kLargestRegion = Bytes{1} << 60;
-constexpr Bytes kMostSlack = 128 * kMiB;  // that it leaves in a block
 constexpr Bytes kEndless = ~Bytes{0};
 
 Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
@@ -58,7 +56,7 @@ Bytes first_request(const Store& store, const HeldRegion& region) {
 // How much of the region taken last the limit cut off. Regions double from 2 MiB on, a large request doubles them
 // sooner, and the last one gets what the limit leaves. Without growth one region takes all of the limit, whatever is asked for.
 Bytes cut_off(const Store& store, const std::vector<HeldRegion>& regions) {
-  Bytes next = kFirstRegion, cut = 0;
+  Bytes next = whatif::kBfcFirstRegion, cut = 0;
   for (const HeldRegion& r : regions) {
     // With several regions there is growth, and one that is larger than the next size was doubled for a request.
     Bytes least = std::min(regions.size() == 1 ? first_request(store, r) : r.bytes, kLargestRegion);
@@ -81,8 +79,8 @@ Bytes stretch_of(const Store& store, const Layout& layout, Bytes need) {
     const HeldRegion& r = layout.regions[last];
     const Kind& kind = store.kind_of(alloc);
     if (region != last || store.address[alloc] + kind.granted < r.address + r.bytes) continue;
-    Bytes own = std::min(round_up(kind.requested, 256), kind.granted);
-    return std::max(std::min(2 * own, own + kMostSlack), own + need) - std::min(kind.granted, own + need);
+    Bytes own = std::min(round_up(kind.requested, whatif::kBfcQuantum), kind.granted);
+    return std::max(std::min(2 * own, own + whatif::kBfcMostSlack), own + need) - std::min(kind.granted, own + need);
   }
   return need;
 }
@@ -139,7 +137,8 @@ OomScene scene_of(const Engine::State& s, const FailedPool& where, const Stamped
   if (m.limit == 0) m.limit = where.place.limit;
   for (const Hole& h : layout.holes) m.largest_hole = std::max(m.largest_hole, h.bytes);
   if (layout.regions.empty() && o.row.largest_free != trace::kNone) m.largest_hole = o.row.largest_free;
-  if (all_seen && !layout.regions.empty() && framework(pool.framework).regions_double && m.limit - m.regions < 256) {
+  if (all_seen && !layout.regions.empty() && framework(pool.framework).regions_double &&
+      m.limit - m.regions < whatif::kBfcQuantum) {
     m.cut = cut_off(store, layout.regions);
     m.stretch = stretch_of(store, layout, m.need);
   }

@@ -68,7 +68,7 @@ std::optional<PoolRequest> request_of(const Engine& engine, const AddressMap& ma
   if (map.holes.empty() || fragmentation.worst.request == 0) return std::nullopt;
   return PoolRequest{.bytes = fragmentation.worst.request,
                      .time_us = fragmentation.worst.time_us,
-                     .note = "the largest recent request, compared with the holes at this instant",
+                     .note = "The largest recent request, compared with the holes at this instant.",
                      .holes = largest_holes(map)};
 }
 
@@ -102,7 +102,7 @@ PoolInstant pool_instant(const Engine& engine, const AddressMap& map, const Frag
   out.sentence = sentence_of(map, grown, failed);
   out.note = failed != nullptr  ? std::string(remedy)
              : grown != nullptr ? support::as_sentence(fragmentation.advice)
-                                : fmt::format("Over the run: {}", fragmentation.sentence);
+                                : fmt::format("The whole run: {}", fragmentation.sentence);
   out.summary =
       fmt::format("{}, {}: {} live in {}, {} free in {}", format_plural(map.regions.size(), "region", "regions"),
                   format_size(map.pool_bytes), format_size(map.live), format_plural(map.blocks.size(), "block", "blocks"),

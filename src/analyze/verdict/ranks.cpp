@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "analyze/query/state.h"
 #include "support/units.h"
@@ -34,12 +35,54 @@ std::string sentence_of(const Ranks& ranks) {
                      support::format_size(ranks.ranks[ranks.farthest].peak_bytes), median);
 }
 
+Bytes distance(Bytes a, Bytes b) { return a > b ? a - b : b - a; }
+
+// The process in the middle, and whether another one is far from it.
+struct Standing {
+  std::size_t typical = 0, farthest = 0;
+  bool stands_out = false;
+};
+
+Standing standing_of(const std::vector<Bytes>& peaks) {
+  std::vector<std::size_t> by_peak(peaks.size());
+  std::iota(by_peak.begin(), by_peak.end(), std::size_t{0});
+  std::ranges::stable_sort(by_peak, {}, [&](std::size_t i) { return peaks[i]; });
+  Standing out{.typical = by_peak[(peaks.size() - 1) / 2]};
+  const Bytes median = peaks[out.typical];
+  const auto farthest = std::ranges::max_element(peaks, {}, [&](Bytes peak) { return distance(peak, median); });
+  out.farthest = static_cast<std::size_t>(farthest - peaks.begin());
+  out.stands_out = distance(*farthest, median) > median * kAlikePercent / 100;
+  return out;
+}
+
+std::string name_of(const Process& process) { return process.rank ? fmt::format("rank {}", *process.rank) : process.name; }
+
+std::string sentence_of(std::span<const Process> processes, std::span<const std::uint64_t> order) {
+  const std::string recorded = support::format_plural(processes.size(), "process was recorded", "processes were recorded");
+  const auto troubled = static_cast<std::uint64_t>(
+      std::ranges::count_if(processes, [](const Process& p) { return !p.readable || !p.trouble.empty(); }));
+  const Process& first = processes[order.front()];
+  if (troubled > 0)
+    return fmt::format(
+        "{}; {} attention: {}{}.", recorded,
+        troubled == 1 ? name_of(first) + " needs" : fmt::format("{} of them need", support::format_count(troubled)),
+        !first.readable            ? "it cannot be read"
+        : first.trouble == "grows" ? "memory grows"
+                                   : std::string_view(first.trouble),
+        troubled == 1 ? "" : " in " + name_of(first));
+  std::vector<Bytes> peaks;
+  for (const Process& process : processes) peaks.push_back(process.peak);
+  const Standing standing = standing_of(peaks);
+  const std::string typical = support::format_size(peaks[standing.typical]);
+  if (!standing.stands_out) return fmt::format("{}; none stands out, a typical one peaks at {}.", recorded, typical);
+  return fmt::format("{}; {} stands out: it peaks at {}, a typical one at {}.", recorded, name_of(processes[standing.farthest]),
+                     support::format_size(peaks[standing.farthest]), typical);
+}
+
 const RankPeak* find(const RanksOfRun& run, std::int64_t rank) {
   const auto found = std::ranges::find(run.ranks, rank, &RankPeak::rank);
   return found == run.ranks.end() ? nullptr : &*found;
 }
-
-Bytes distance(Bytes a, Bytes b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
@@ -87,19 +130,37 @@ std::optional<Ranks> compare_ranks(std::vector<RankPeak> ranks) {
   const auto again = std::ranges::unique(ranks, {}, &RankPeak::rank);
   ranks.erase(again.begin(), again.end());
   if (ranks.size() < 2) return std::nullopt;
-  std::vector<std::size_t> by_peak(ranks.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) by_peak[i] = i;
-  std::ranges::stable_sort(by_peak, {}, [&](std::size_t i) { return ranks[i].peak_bytes; });
+  std::vector<Bytes> peaks;
+  for (const RankPeak& rank : ranks) peaks.push_back(rank.peak_bytes);
+  const Standing standing = standing_of(peaks);
 
   Ranks out;
-  out.typical = by_peak[(ranks.size() - 1) / 2];
-  const Bytes median = ranks[out.typical].peak_bytes;
-  const auto off = [&](const RankPeak& r) { return distance(r.peak_bytes, median); };
-  const auto farthest = std::ranges::max_element(ranks, {}, off);
-  out.farthest = static_cast<std::uint64_t>(farthest - ranks.begin());
-  if (off(*farthest) > median * kAlikePercent / 100) out.stands_out = farthest->rank;
+  out.typical = standing.typical;
+  out.farthest = standing.farthest;
+  if (standing.stands_out) out.stands_out = ranks[standing.farthest].rank;
   out.ranks = std::move(ranks);
   out.sentence = sentence_of(out);
+  return out;
+}
+
+Processes compare_processes(std::span<const Process> processes) {
+  Processes out;
+  if (processes.empty()) return out;
+  std::vector<Bytes> peaks;
+  for (const Process& process : processes)
+    if (process.readable) peaks.push_back(process.peak);
+  const Bytes median = peaks.empty() ? 0 : peaks[standing_of(peaks).typical];
+  // Verdicts, files that cannot be read, the rest.
+  const auto urgency = [](const Process& p) { return !p.trouble.empty() ? 0 : !p.readable ? 1 : 2; };
+  out.order.resize(processes.size());
+  std::iota(out.order.begin(), out.order.end(), std::uint64_t{0});
+  std::ranges::stable_sort(out.order, [&](std::uint64_t i, std::uint64_t j) {
+    const Process &a = processes[i], &b = processes[j];
+    if (urgency(a) != urgency(b)) return urgency(a) < urgency(b);
+    if (distance(a.peak, median) != distance(b.peak, median)) return distance(a.peak, median) > distance(b.peak, median);
+    return a.rank < b.rank;
+  });
+  out.sentence = sentence_of(processes, out.order);
   return out;
 }
 

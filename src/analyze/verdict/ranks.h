@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,20 @@ std::optional<std::int64_t> rank_in(const std::filesystem::path& trace);
 
 // The highest peak of a process and its failures.
 RankPeak rank_peak(std::int64_t rank, const Engine& engine);
+
+// One of the processes that are shown together.
+struct Process {
+  std::string name = {};
+  std::optional<std::int64_t> rank = {};
+  Bytes peak = 0;
+  std::string trouble = {};  // a verdict; empty if all is well
+  bool readable = true;      // otherwise nothing else is known
+};
+struct Processes {
+  std::string sentence;
+  std::vector<std::uint64_t> order;  // indices: trouble first, then what is farthest from the others
+};
+Processes compare_processes(std::span<const Process> processes);
 
 // None with fewer than two ranks.
 std::optional<Ranks> compare_ranks(std::vector<RankPeak> ranks);

@@ -1,11 +1,9 @@
 #include "analyze/verdict/replaced.h"
 
-#include <tsl/robin_map.h>
-
 #include <algorithm>
+#include <map>
 
 #include "analyze/index/lifetime.h"
-#include "support/hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -32,7 +30,7 @@ std::vector<Origin> replaced(const Store& store, const Grouper& grouper, const S
   std::vector<std::size_t> at;  // window steps
   for (std::size_t i = 0; i < samples; ++i) at.push_back(i * (n - 1) / (samples - 1));
 
-  tsl::robin_map<std::uint64_t, Level, support::Mix> levels;
+  std::map<std::uint64_t, Level> levels;
   for (std::size_t i = 0; i < samples; ++i)
     for_each_live(store, ends[at[i]], [&](std::uint32_t alloc) {
       if (grouper.of(alloc) == kOut) return;

@@ -6,7 +6,7 @@
 
 #include "analyze/index/lifetime.h"
 #include "analyze/steps/measure.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> long_lived(const Store& store, const StepWindow& wind
   return out;
 }
 
-using OriginIndex = tsl::robin_map<std::uint64_t, std::size_t, support::Mix>;  // by origin_key()
+using OriginIndex = tsl::robin_map<std::uint64_t, std::size_t, support::SecretHash>;  // by origin_key()
 
 // A buffer that is full drops an old block for each new one. Its first blocks were born before the window: what they give back is
 // not kept.

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "analyze/framework.h"
-#include "analyze/query/driver_level.h"
 #include "analyze/whatif/batches.h"
 #include "analyze/whatif/candidates.h"
 #include "analyze/whatif/cards.h"
+#include "analyze/whatif/device_room.h"
 #include "analyze/whatif/forecaster.h"
 #include "analyze/whatif/shapes.h"
 #include "support/units.h"
@@ -24,33 +24,6 @@ using support::format_size;
 
 constexpr double kErrorOfTwo = 0.005;  // from two recordings
 constexpr double kErrorOfOne = 0.05;   // from one
-
-// Of the live peak: how far it depends on the order in which ops happened to run.
-double error_of_order(const Store& store, const RecordedPool& recorded) {
-  if (!has_traced_graph(store)) return 0;
-  const Framework& of = framework(recorded.framework);
-  return recorded.on_host ? of.order_error_on_host : of.order_error_on_gpu;
-}
-
-// Everything on the device that is not in the pool.
-Bytes outside_of(const Engine& engine, const RecordedPool& recorded, int place_index) {
-  const Engine::State& state = engine.state();
-  const auto place = state.place(place_index);
-  if (!place || recorded.on_host) return 0;
-  Bytes out = 0;
-  for (const auto& context : state.store.contexts)
-    if (context.row.device == (*place)->device) out += context.row.bytes;
-  const DriverLevel driver =
-      driver_level(state, (*place)->device, regions_at(state.store, **place, (*place)->peak_at), (*place)->peak_at);
-  for (const auto& [owner, bytes] : driver.owners)
-    if (owner != framework(recorded.framework).pool_owner) out += bytes;
-  return out;
-}
-
-Bytes left_free(const RecordedPool& recorded, Bytes card) {
-  const auto left = framework(recorded.framework).left_free;
-  return left == nullptr || recorded.on_host ? 0 : left(card);
-}
 
 // Steps that do the same differ in their peaks if ops or input batches overlap by chance: as a share of the highest.
 double spread_of_steps(const Engine& engine, int place) {
@@ -70,32 +43,39 @@ struct Inputs {
   std::vector<const Engine*> runs;
   std::vector<std::uint64_t> batches;
   std::vector<std::string> names;
+  bool by_length = false;  // batches are sequence lengths
 };
+
+// In sentences.
+std::string_view unit_of(const FitRequest& request) { return request.seq != 0 ? "sequence length" : "batch"; }
 
 Result<Inputs> inputs_of(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
   std::vector<RecordedPool> recorded;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    auto one = recorded_pool(runs[i]->state(), request.place, request.where);
+    auto one = recorded_pool(runs[i]->state(), {.place = request.place, .where = request.where});
     if (!one) return fail(names[i] + ": " + one.error().message);
     recorded.push_back(std::move(*one));
   }
   std::vector<std::uint64_t> batches = request.batches;
   if (batches.empty()) {
-    auto found = batches_of(runs, recorded, names);
+    auto found = batches_of(runs, recorded, names, request.seq != 0 ? Unit::length : Unit::batch);
     if (!found) return std::unexpected(found.error());
     batches = std::move(*found);
   }
   if (batches.size() != runs.size())
     return fail(fmt::format("--batches names {} for {}", support::format_plural(batches.size(), "batch size", "batch sizes"),
                             support::format_plural(runs.size(), "recording", "recordings")));
+  if (request.seq != 0 && runs.size() < 3)
+    return fail("--seq needs recordings at three sequence lengths: stored attention grows with the square of the length");
   std::vector<std::size_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return batches[i]; });
   Inputs out;
+  out.by_length = request.seq != 0;
   for (const std::size_t i : order) {
     if (!out.batches.empty() && out.batches.back() == batches[i])
-      return fail(fmt::format("{} and {} have the same batch size, {}; record the program at another one", out.names.back(),
-                              names[i], batches[i]));
+      return fail(fmt::format("{} and {} have the same {}, {}; record the program at another one", out.names.back(), names[i],
+                              out.by_length ? "sequence length" : "batch size", batches[i]));
     out.recorded.push_back(std::move(recorded[i]));
     out.runs.push_back(runs[i]);
     out.batches.push_back(batches[i]);
@@ -104,15 +84,18 @@ Result<Inputs> inputs_of(std::span<const Engine* const> runs, std::span<const st
   return out;
 }
 
-// By block of the largest recording; from the two largest ones, or from shapes if there is only one.
+// By block of the largest recording; from the two largest ones (three for lengths), or from shapes if there is only one.
 std::vector<whatif::Scaling> scalings_of(const Inputs& inputs) {
   const std::size_t last = inputs.runs.size() - 1;
   const Store& store = inputs.runs[last]->state().store;
   if (last == 0) return scalings_by_shape(store, inputs.recorded[0], inputs.batches[0]);
   const auto large = requests_of(store, inputs.recorded[last]);
+  const auto batch = [&](std::size_t i) { return static_cast<double>(inputs.batches[i]); };
   const auto small = requests_of(inputs.runs[last - 1]->state().store, inputs.recorded[last - 1]);
-  const auto found = whatif::scalings({small, static_cast<double>(inputs.batches[last - 1])},
-                                      {large, static_cast<double>(inputs.batches[last])});
+  const auto smallest = inputs.by_length ? requests_of(inputs.runs[last - 2]->state().store, inputs.recorded[last - 2]) : small;
+  const auto found = inputs.by_length
+                         ? whatif::scalings({smallest, batch(last - 2)}, {small, batch(last - 1)}, {large, batch(last)})
+                         : whatif::scalings({small, batch(last - 1)}, {large, batch(last)});
   std::vector<whatif::Scaling> out(inputs.recorded[last].allocs.size());
   for (std::size_t i = 0; i < large.size(); ++i) out[large[i].block] = found[i];
   return out;
@@ -150,45 +133,51 @@ std::string_view way_to_double(std::string_view category) {
   return "accumulate gradients over 2 batches to double it";
 }
 
-std::string sentence_of(const Fit& fit, const FitRequest& request, const Forecaster& forecaster) {
+std::string sentence_of(const Fit& fit, const FitRequest& request, Bytes held_as_recorded, const Forecaster& forecaster) {
   const FitCard& card = fit.cards.front();
+  const std::uint64_t wanted = request.seq != 0 ? request.seq : request.batch;
+  const std::string_view unit = unit_of(request), named = request.seq != 0 ? "Sequence length" : "Batch";
   const std::string where = request.limit != 0 ? fmt::format("a pool of {}", format_size(card.memory)) : card.name;
   if (request.limit == 0 && request.on.empty()) {
     std::size_t usable = 0;
-    for (const FitCard& one : fit.cards) usable += one.largest >= std::max<std::uint64_t>(request.batch, 1) ? 1u : 0u;
+    for (const FitCard& one : fit.cards) usable += one.largest >= std::max<std::uint64_t>(wanted, 1) ? 1u : 0u;
     return fmt::format("{} fits on {} of {} cards.",
-                       request.batch != 0 ? fmt::format("Batch {}", format_count(request.batch)) : "The program", usable,
-                       fit.cards.size());
+                       wanted != 0 ? fmt::format("{} {}", named, format_count(wanted)) : "The program", usable, fit.cards.size());
   }
-  const auto row_at = [&](std::uint64_t batch) { return std::ranges::find(fit.rows, batch, &FitRow::batch); };
   std::string out;
-  if (request.batch != 0 && request.batch > card.largest) {
-    const Bytes needed = row_at(request.batch)->smallest.value_or(row_at(request.batch)->live);
+  if (request.outside > held_as_recorded)
+    out = fmt::format("The context, libraries and other programs hold {} of {}. ", format_size(request.outside), where);
+  const auto row_at = [&](std::uint64_t batch) { return std::ranges::find(fit.rows, batch, &FitRow::batch); };
+  if (wanted != 0 && wanted > card.largest) {
+    const Bytes needed = row_at(wanted)->smallest.value_or(row_at(wanted)->live);
     if (needed > card.available)
-      out = fmt::format("Batch {} does not fit on {}: it needs about {}, and {} is available. ", format_count(request.batch),
-                        where, format_size(needed), format_size(card.available));
+      out += fmt::format("{} {} does not fit on {}: it needs about {}, and {} is available. ", named, format_count(wanted), where,
+                         format_size(needed), format_size(card.available));
     else
-      out = fmt::format("Batch {} may fail on {}: {} is enough only for some orders of addresses. ", format_count(request.batch),
-                        where, format_size(needed));
-  } else if (request.batch != 0) {
-    out = fmt::format("Batch {} fits on {}. ", format_count(request.batch), where);
+      out += fmt::format("{} {} may fail on {}: {} is enough only for some orders of addresses. ", named, format_count(wanted),
+                         where, format_size(needed));
+  } else if (wanted != 0) {
+    out += fmt::format("{} {} fits on {}. ", named, format_count(wanted), where);
   }
   if (card.largest == 0)
-    return out + fmt::format("No batch fits on {}: {} is live even for one.", where, format_size(forecaster.live_peak(1).bytes));
+    return out +
+           fmt::format("No {} fits on {}: {} is live even for one.", unit, where, format_size(forecaster.live_peak(1).bytes));
   const auto row = row_at(card.largest);
-  out += fmt::format("The largest batch for {} is {}: {} of live blocks, ±{}.", where, format_count(card.largest),
+  out += fmt::format("The largest {} for {} is {}: {} of live blocks, ±{}.", unit, where, format_count(card.largest),
                      format_size(row->live), support::format_percent(fit.error));
-  if (!fit.binding.empty())
+  if (!fit.binding.empty() && request.seq != 0)
+    out += fmt::format(" {} of it is {}.", format_size(fit.binding.front().second), fit.binding.front().first);
+  else if (!fit.binding.empty())
     out += fmt::format(" {} of it is {}; {}.", format_size(fit.binding.front().second), fit.binding.front().first,
                        way_to_double(fit.binding.front().first));
   return out;
 }
 
-std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool for_device, bool single) {
+std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool lacks_context, bool single) {
   std::vector<std::string> out = recorded.assumptions;
   if (recorded.before > 0)
     out.push_back(fmt::format("{} was in use when the recording started, and stays in use.", format_size(recorded.before)));
-  if (recorded.on_host && for_device)
+  if (recorded.on_host && lacks_context)
     out.emplace_back("On a GPU, the context and the libraries need memory too: about 0.5 GiB, which is not counted here.");
   if (single)
     out.emplace_back(
@@ -200,6 +189,8 @@ std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool for_d
 }  // namespace
 
 Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
+  if (request.limit != 0 && request.outside != 0)
+    return fail("--outside: does not apply to --limit, which is the size of the pool itself; name the device with --on");
   auto inputs = inputs_of(runs, names, request);
   if (!inputs) return std::unexpected(inputs.error());
   std::uint64_t events = 0;
@@ -214,14 +205,16 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
   const double of_recordings = single ? kErrorOfOne : kErrorOfTwo;
   const double least_error =
       std::max({of_recordings, error_of_order(engine.state().store, recorded), spread_of_steps(engine, request.place)});
-  const Forecaster forecaster(engine.state().store, recorded, scalings_of(*inputs), wanted->scenario, least_error);
+  const Forecaster forecaster(engine.state().store, recorded, scalings_of(*inputs), wanted->scenario, {.least = least_error});
 
   Fit out;
+  out.unit = unit_of(request);
   for (std::size_t i = 0; i < inputs->runs.size(); ++i)
     out.runs.push_back({inputs->names[i], inputs->batches[i],
                         whatif::replay(inputs->recorded[i].events, inputs->recorded[i].scenario, whatif::OnFailure::go_on)
                             .counters.allocated_peak});
-  out.outside = recorded.before + (request.limit != 0 ? 0 : outside_of(engine, recorded, request.place));
+  const Bytes held_as_recorded = request.limit != 0 ? 0 : outside_of(engine, recorded, request.place);
+  out.outside = recorded.before + std::max(held_as_recorded, request.outside);
   auto asked = cards_for(request, recorded, out.outside);
   if (!asked) return std::unexpected(asked.error());
   out.cards = std::move(*asked);
@@ -230,7 +223,8 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
 
   const bool one_card = request.limit != 0 || !request.on.empty();
   std::vector<std::uint64_t> shown_batches{inputs->batches.back()};
-  if (request.batch != 0) shown_batches.push_back(request.batch);
+  if (const std::uint64_t wanted_one = request.seq != 0 ? request.seq : request.batch; wanted_one != 0)
+    shown_batches.push_back(wanted_one);
   if (one_card && out.cards.front().largest != 0) shown_batches.push_back(out.cards.front().largest);
   std::ranges::sort(shown_batches);
   shown_batches.erase(std::ranges::unique(shown_batches).begin(), shown_batches.end());
@@ -241,15 +235,15 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
     row.fits = trial.fits;
     row.flushes = trial.flushes;
   }
-  if (work.exhausted()) return too_much_work(one_card ? "choose fewer blocks with --where" : "name one device with --on");
+  if (work.exhausted()) return one_card ? too_much_work() : too_much_work("name one device with --on");
   // The sentence is about the largest that fits; without one, about the largest that was asked for.
   const LivePeak peak =
       forecaster.live_peak(one_card && out.cards.front().largest != 0 ? out.cards.front().largest : shown_batches.back());
   out.binding = categories_of(peak);
   out.uncertain = peak.uncertain;
   out.error = forecaster.error(peak);
-  out.assumptions = assumptions_of(recorded, request.limit == 0, single);
-  out.sentence = sentence_of(out, request, forecaster);
+  out.assumptions = assumptions_of(recorded, request.limit == 0 && request.outside == 0, single);
+  out.sentence = sentence_of(out, request, held_as_recorded, forecaster);
   return out;
 }
 

@@ -107,7 +107,7 @@ std::string sentence_of(const Whatif& answer, const WhatifRequest& request) {
 }  // namespace
 
 Result<Whatif> Engine::whatif(const WhatifRequest& request) const {
-  auto recorded = recorded_pool(*state_, request.place, request.where);
+  auto recorded = recorded_pool(*state_, {.place = request.place, .where = request.where});
   if (!recorded) return std::unexpected(recorded.error());
   Whatif out;
   out.pool = state_->store.text(state_->store.dictionaries().pools[recorded->pool].name);
@@ -128,7 +128,7 @@ Result<Whatif> Engine::whatif(const WhatifRequest& request) const {
   out.per_stream = bounds.per_stream;
   out.packed = bounds.packed;
   for (const Candidate& candidate : *wanted) out.rows.push_back(row_of(candidate, *recorded, request.limit));
-  if (work.exhausted()) return too_much_work("choose fewer blocks with --where");
+  if (work.exhausted()) return too_much_work();
   // The replay with the addresses of the recording does the same, so that no other order is of interest.
   if (WhatifRow& same = out.rows.front(); request.limit == 0 && out.exact.value_or(false))
     same.reserved_low = same.reserved = same.reserved_high = *out.recorded;

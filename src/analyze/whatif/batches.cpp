@@ -55,9 +55,10 @@ std::optional<std::vector<std::uint64_t>> from_commands(std::span<const Engine* 
 }  // namespace
 
 Result<std::vector<std::uint64_t>> batches_of(std::span<const Engine* const> runs, std::span<const RecordedPool> recorded,
-                                              std::span<const std::string> names) {
+                                              std::span<const std::string> names, Unit unit) {
   if (runs.size() > 1)
     if (auto found = from_commands(runs); found && std::ranges::find(*found, std::uint64_t{0}) == found->end()) return *found;
+  if (unit == Unit::length) return fail("the sequence lengths are not known; give them with --batches");
   std::vector<std::uint64_t> out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto batch = batch_from_shapes(runs[i]->state().store, recorded[i]);

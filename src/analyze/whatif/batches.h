@@ -10,8 +10,10 @@
 
 namespace vramscope::analyze {
 
-// The one number in which the commands of the recordings differ; otherwise what their shapes say. An error names what to do.
+enum class Unit : std::uint8_t { batch, length };
+// The one number in which the commands of the recordings differ; otherwise what their shapes say, of batches. An error names what
+// to do.
 Result<std::vector<std::uint64_t>> batches_of(std::span<const Engine* const> runs, std::span<const RecordedPool> recorded,
-                                              std::span<const std::string> names);
+                                              std::span<const std::string> names, Unit unit);
 
 }  // namespace vramscope::analyze

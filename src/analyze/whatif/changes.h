@@ -13,6 +13,9 @@ struct Changed {
   std::string confidence;          // of the weakest change; empty without changes
 };
 
+// The optimizers that a program can be changed to.
+std::vector<std::string> optimizer_names();
+
 // Replaces the events of `recorded`. An error for a change that is not known or that the recording cannot show.
 Result<Changed> change_requests(const Store& store, const WhatifRequest& request, RecordedPool& recorded);
 

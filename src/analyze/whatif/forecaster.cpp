@@ -4,26 +4,28 @@
 #include <cmath>
 #include <utility>
 
+#include "analyze/whatif/workspaces.h"
+
 namespace vramscope::analyze {
 namespace {
 
 using whatif::Event;
 using whatif::What;
 
-// Kept free for the error of a forecast, as a share. What is uncertain is assumed to grow, so more would only be wasted.
-constexpr double kMostMargin = 0.25;
 constexpr unsigned kOrdersOfRange = 3;  // for the range of the pool's size
 // A batch fits if it does so in every order of addresses that is tried: many of them if replays are short. A transformer that
 // PyTorch could not train in 640 MiB failed in 1 of 24.
 constexpr whatif::OrderBudget kOrdersOfTrial{200'000, 3, 48};
-constexpr std::uint64_t kLargestBatch = std::uint64_t{1} << 24;
 constexpr std::size_t kEventsInCache = 500'000;  // replays of more are slower per event
 
 }  // namespace
 
 Forecaster::Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
-                       const whatif::Scenario& scenario, double least_error)
-    : store_(store), recorded_(recorded), scalings_(std::move(scalings)), scenario_(scenario), least_error_(least_error) {}
+                       const whatif::Scenario& scenario, const Errors& errors)
+    : store_(store), recorded_(recorded), scalings_(std::move(scalings)), scenario_(scenario), errors_(errors) {
+  optional_ = optional_workspaces(store, recorded, scalings_);
+  scenario_.optional = optional_;
+}
 
 LivePeak Forecaster::live_peak(std::uint64_t batch) const {
   const auto rounded = [&](std::uint32_t block) {
@@ -43,20 +45,20 @@ LivePeak Forecaster::live_peak(std::uint64_t batch) const {
       at = i;
     }
   }
-  LivePeak out{peak, 0, {}};
+  LivePeak out{peak, 0, 0, {}};
   for (std::size_t i = 0; i < recorded_.events.size() && i <= at; ++i) {
     const Event& event = recorded_.events[i];
     const Bytes bytes = event.what == What::alloc ? rounded(event.block) : Bytes{0} - rounded(event.block);
-    const std::uint32_t alloc = recorded_.allocs[event.block];
-    out.by_category[static_cast<std::size_t>(shown(store_.attributes_of(alloc).category()))] += bytes;
+    out.by_category[static_cast<std::size_t>(category_of(store_, recorded_, event.block))] += bytes;
     if (scalings_[event.block].uncertain) out.uncertain += bytes;
+    if (optional_[event.block] != 0) out.optional += bytes;
   }
   return out;
 }
 
 double Forecaster::error(const LivePeak& peak) const {
   const double share = peak.bytes == 0 ? 0 : static_cast<double>(peak.uncertain) / static_cast<double>(peak.bytes);
-  return std::clamp(share, least_error_, 1.0);
+  return std::clamp(share, errors_.least, 1.0);
 }
 
 FitRow Forecaster::row(std::uint64_t batch) const {
@@ -81,8 +83,12 @@ Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const 
   if (exhausted()) return {};
   spend(recorded_.events.size());
   const LivePeak peak = live_peak(batch);
-  const Bytes usable = available - static_cast<Bytes>(static_cast<double>(available) * std::min(error(peak), kMostMargin));
-  if (peak.bytes > usable) return {};
+  LivePeak needed = peak;
+  needed.bytes -= peak.optional;
+  needed.uncertain -= peak.optional;
+  const Bytes usable =
+      available - static_cast<Bytes>(static_cast<double>(available) * std::min(error(needed), errors_.most_margin));
+  if (needed.bytes > usable) return {};
   const auto events = whatif::substituted(recorded_.events, scalings_, static_cast<double>(batch));
   whatif::Scenario limited = scenario_;
   limited.bfc.limit = usable;
@@ -99,12 +105,13 @@ void Forecaster::spend(std::uint64_t work) const {
   if (scenario_.device.work != nullptr) scenario_.device.work->spend(work);
 }
 
-std::uint64_t Forecaster::largest_batch(Bytes available) const {
+std::uint64_t Forecaster::largest_batch(Bytes available, std::uint64_t most) const {
   std::uint64_t low = 0, high = 1;
-  while (high < kLargestBatch && trial(high, available).fits) {
+  while (high <= most && trial(high, available).fits) {
     low = high;
     high *= 2;
   }
+  high = std::min(high, most + 1);
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
     (trial(middle, available).fits ? low : high) = middle;

@@ -14,14 +14,22 @@ namespace vramscope::analyze {
 // What is live at the peak of the live bytes.
 struct LivePeak {
   Bytes bytes = 0, uncertain = 0;
+  Bytes optional = 0;  // of what is uncertain: workspaces that can be refused
   std::array<Bytes, kShown> by_category{};
 };
 
 class Forecaster {
  public:
-  // `scalings` by block of the recording. `least_error`: of the live bytes, as a share.
+  // Of the live bytes, as shares. The margin is what a batch that fits leaves free for the error: what is uncertain is assumed to
+  // grow, so more than a quarter would only be wasted.
+  struct Errors {
+    double least = 0.005, most_margin = 0.25;
+  };
+  // `scalings` by block of the recording.
   Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,
-             const whatif::Scenario& scenario, double least_error);
+             const whatif::Scenario& scenario, const Errors& errors);
+  Forecaster(const Forecaster&) = delete;
+  Forecaster& operator=(const Forecaster&) = delete;
 
   LivePeak live_peak(std::uint64_t batch) const;
   double error(const LivePeak& peak) const;
@@ -32,8 +40,9 @@ class Forecaster {
     std::uint64_t flushes = 0;
   };
   Trial trial(std::uint64_t batch, Bytes available) const;
-  // 0 = not even one.
-  std::uint64_t largest_batch(Bytes available) const;
+  static constexpr std::uint64_t kLargestBatch = std::uint64_t{1} << 24;
+  // Up to `most`; 0 = not even one.
+  std::uint64_t largest_batch(Bytes available, std::uint64_t most = kLargestBatch) const;
 
  private:
   bool exhausted() const;
@@ -42,8 +51,9 @@ class Forecaster {
   const Store& store_;
   const RecordedPool& recorded_;
   std::vector<whatif::Scaling> scalings_;
+  std::vector<char> optional_;  // by block
   whatif::Scenario scenario_;
-  double least_error_;
+  Errors errors_;
 };
 
 }  // namespace vramscope::analyze

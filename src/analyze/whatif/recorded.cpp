@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "analyze/framework.h"
-#include "analyze/host_reports.h"
 #include "analyze/index/lifetime.h"
+#include "whatif/replay/bfc.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -41,10 +41,10 @@ std::uint32_t section_at(const Store& store, std::uint64_t pos) {
   return static_cast<std::uint32_t>(after - store.steps.begin());
 }
 
-void add_events(const Store& store, const Filter& filter, RecordedPool& out) {
+void add_events(const Store& store, const Filter& filter, Moment until, RecordedPool& out) {
   const auto streams = stream_numbers(store, out.pool);
   std::vector<std::uint32_t> block_of(store.allocs(), kNone32);
-  for (std::uint64_t pos = 0; pos < store.events(); ++pos) {
+  for (std::uint64_t pos = 0; pos < std::min<std::uint64_t>(store.events(), until); ++pos) {
     const std::uint32_t ref = store.ref[pos];
     if (ref == kNone32) continue;
     const std::uint32_t alloc = ref >> 1;
@@ -112,20 +112,18 @@ Bytes card_of(const Store& store, std::int64_t device) {
 void set_bfc(const Store& store, RecordedPool& pool, bool collection) {
   whatif::BfcSettings& bfc = pool.scenario.bfc;
   pool.scenario.kind = whatif::Scenario::Kind::bfc;
-  pool.quantum = 256;
+  pool.quantum = whatif::kBfcQuantum;
   const Bytes limit = limit_of(store, pool.pool);
   if (limit != 0) bfc.limit = limit;
   // A pool without growth takes its limit with the first request.
-  bfc.growth = limit == 0 || pool.calls.empty() || pool.calls.front().bytes + 256 <= limit;
+  bfc.growth = limit == 0 || pool.calls.empty() || pool.calls.front().bytes + whatif::kBfcQuantum <= limit;
   bfc.collection = collection && !pool.on_host;
   pool.settings = bfc.growth ? "BFC, grows" : "BFC, one region";
 }
 
 bool has_traced_graph(const Store& store) {
-  return std::ranges::any_of(store.reports, [](const trace::Report& report) {
-    const auto* const graph = std::get_if<trace::TracedGraph>(&report);
-    return graph != nullptr && !only_built_layers(*graph);
-  });
+  return std::ranges::any_of(store.reports,
+                             [](const trace::Report& report) { return std::holds_alternative<trace::TracedGraph>(report); });
 }
 
 std::unexpected<Error> too_much_work(std::string_view advice) {
@@ -133,21 +131,21 @@ std::unexpected<Error> too_much_work(std::string_view advice) {
       "the replay takes too much work: very many events, or requests that walk over very many free blocks; {}", advice));
 }
 
-Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, std::string_view where) {
+Result<RecordedPool> recorded_pool(const Engine::State& state, const RecordedPart& part) {
   const Store& store = state.store;
-  const auto place = state.place(place_index);
+  const auto place = state.place(part.place);
   if (!place) return std::unexpected(place.error());
-  const auto filter = state.filter(where, kNever, place_index);
+  const auto filter = state.filter(part.where, kNever, part.place);
   if (!filter) return std::unexpected(filter.error());
   RecordedPool out;
-  const auto pool = largest_pool(store, **place);
+  const auto pool = part.pool ? part.pool : largest_pool(store, **place);
   if (!pool) return fail((*place)->name + " has no allocation to replay");
   out.pool = *pool;
   out.framework = store.dictionaries().pools[*pool].framework;
   out.on_host = (*place)->device < 0;
-  add_events(store, *filter, out);
+  add_events(store, *filter, part.until, out);
   add_calls(state, (*place)->device, out);
-  if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = card;
+  if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = out.card = card;
   if (const auto set_replay = framework(out.framework).set_replay) {
     if (const Status done = set_replay(store, (*place)->limit, out); !done) return std::unexpected(done.error());
   } else {
@@ -157,6 +155,52 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, int place_index, 
   if (*pool < state.figures.pools.size()) out.before = state.figures.pools[*pool].before_bytes;
   if (store.lost_events() > 0 || !store.omitted.empty())
     out.assumptions.emplace_back("Events are missing in the recording; what they needed is not counted.");
+  return out;
+}
+
+Shown category_of(const Store& store, const RecordedPool& recorded, std::uint32_t block) {
+  const std::uint32_t alloc = recorded.allocs[block];
+  if (alloc != kNone32) return shown(store.attributes_of(alloc).category());
+  return block < recorded.added.size() ? recorded.added[block] : Shown::unknown;
+}
+
+EventRange events_of_section(const RecordedPool& recorded, std::uint32_t section) {
+  std::size_t first = recorded.events.size();
+  for (std::size_t i = 0; i < recorded.events.size(); ++i) {
+    if (recorded.events[i].what != What::alloc) continue;
+    const std::uint32_t at = recorded.sections[recorded.events[i].block];
+    if (at == section) first = std::min(first, i);
+    if (at > section) return {std::min(first, i), i};
+  }
+  return {first, recorded.events.size()};
+}
+
+RecordedPool from_event(const RecordedPool& recorded, std::size_t position) {
+  RecordedPool out = recorded;
+  std::vector<whatif::Event> live(recorded.allocs.size());
+  std::vector<char> lives(recorded.allocs.size(), 0);
+  for (std::size_t i = 0; i < std::min(position, recorded.events.size()); ++i) {
+    const whatif::Event& event = recorded.events[i];
+    if (event.what == What::alloc) live[event.block] = event;
+    lives[event.block] = event.what == What::alloc ? 1 : 0;
+  }
+  out.events.clear();
+  out.allocs.clear();
+  out.sections.clear();
+  std::vector<std::uint32_t> number(recorded.allocs.size(), kNone32);
+  const auto add = [&](whatif::Event event) {
+    const std::uint32_t before = event.block;
+    if (event.what == What::alloc) {
+      number[before] = static_cast<std::uint32_t>(out.allocs.size());
+      out.allocs.push_back(recorded.allocs[before]);
+      out.sections.push_back(recorded.sections[before]);
+    }
+    event.block = number[before];
+    out.events.push_back(event);
+  };
+  for (std::size_t block = 0; block < live.size(); ++block)
+    if (lives[block] != 0) add(live[block]);
+  for (std::size_t i = position; i < recorded.events.size(); ++i) add(recorded.events[i]);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribute/categories.h"
 #include "analyze/query/filter.h"
 #include "analyze/query/state.h"
 #include "whatif/event.h"
@@ -18,19 +19,39 @@ struct RecordedPool {
   trace::Framework framework{};
   bool on_host = false;
   whatif::Events events;
-  std::vector<std::uint32_t> allocs;      // by block: its allocation in the trace
+  std::vector<std::uint32_t> allocs;      // by block: its allocation in the trace; kNone32: it is not in the trace
+  std::vector<Shown> added;               // by block, as far as there are blocks that are not in the trace
   std::vector<std::uint32_t> sections;    // by block: the number of its step, 0 before the first
   whatif::Scenario scenario;              // the allocator and settings of the recording
   std::string settings;                   // in words
   std::vector<whatif::DeviceCall> calls;  // that the recording contains
   std::optional<Bytes> reserved_peak;     // as recorded
+  Bytes card = 0;                         // memory of the device; 0 = not recorded
   Bytes before = 0;                       // in use when the recording started, and not among the events
   Bytes quantum = 512;
   std::vector<std::string> assumptions;  // sentences
 };
 
-// The pool of the place with the highest peak. An error if the place has none.
-Result<RecordedPool> recorded_pool(const Engine::State& state, int place, std::string_view where = {});
+// A part of what a place recorded.
+struct RecordedPart {
+  int place = -1;
+  std::string_view where = {};
+  std::optional<std::uint32_t> pool = {};  // nullopt: that with the highest peak
+  Moment until = kNever;                   // events from here on are left out
+};
+// An error if there is no such pool.
+Result<RecordedPool> recorded_pool(const Engine::State& state, const RecordedPart& part);
+
+Shown category_of(const Store& store, const RecordedPool& recorded, std::uint32_t block);
+
+// Positions of the first and behind the last event of a section; equal if it has none.
+struct EventRange {
+  std::size_t first = 0, last = 0;
+};
+EventRange events_of_section(const RecordedPool& recorded, std::uint32_t section);
+
+// The events from a position on; what is live there comes first, in the order of its allocation.
+RecordedPool from_event(const RecordedPool& recorded, std::size_t position);
 
 // The replay of a BFC allocator. `collection`: a pool on a device returns regions that no block needs before it fails.
 void set_bfc(const Store& store, RecordedPool& pool, bool collection);
@@ -38,7 +59,7 @@ void set_bfc(const Store& store, RecordedPool& pool, bool collection);
 bool has_traced_graph(const Store& store);
 
 // What a question answers whose replays have exhausted their whatif::Work.
-std::unexpected<Error> too_much_work(std::string_view advice);
+std::unexpected<Error> too_much_work(std::string_view advice = "choose fewer blocks with --where");
 
 // Requests with keys that are the same in every recording of the program.
 std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded);

@@ -38,6 +38,13 @@ void Rewriter::apply() {
   };
   std::vector<Placed> placed;
   auto next = static_cast<std::uint32_t>(edits_.size());
+  const auto add_block = [&](std::uint32_t alloc, Shown category) {
+    recorded_.allocs.push_back(alloc);
+    recorded_.sections.push_back(0);
+    recorded_.added.resize(next, Shown::unknown);
+    recorded_.added.push_back(category);
+    return next++;
+  };
   for (std::uint32_t block = 0; block < edits_.size(); ++block) {
     const Edit& edit = edits_[block];
     if (edit.dropped) continue;
@@ -47,23 +54,21 @@ void Rewriter::apply() {
     placed.push_back({edit.born, 1, alloc});
     if (edit.returns > edit.leaves && edit.returns < edit.died) {
       placed.push_back({edit.leaves, 0, {0, block, 0, What::free, 0}});
-      alloc.block = last = next++;
+      alloc.block = last = add_block(recorded_.allocs[block], Shown::unknown);
       placed.push_back({edit.returns, 1, alloc});
     }
     if (edit.died <= recorded_.events.size()) placed.push_back({edit.died, 0, {0, last, 0, What::free, 0}});
   }
   for (const Inserted& block : inserted_) {
     if (block.until <= block.at) continue;
-    placed.push_back({block.at, 0, {block.bytes, next, 0, What::alloc, 0}});
-    if (block.until != kNever) placed.push_back({block.until, 0, {0, next, 0, What::free, 0}});
-    ++next;
+    const std::uint32_t number = add_block(kNone32, block.category);
+    placed.push_back({block.at, 0, {block.bytes, number, 0, What::alloc, 0}});
+    if (block.until != kNever) placed.push_back({block.until, 0, {0, number, 0, What::free, 0}});
   }
   std::ranges::stable_sort(placed,
                            [](const Placed& a, const Placed& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
   recorded_.events.clear();
   for (const Placed& one : placed) recorded_.events.push_back(one.event);
-  recorded_.allocs.resize(next, kNone32);
-  recorded_.sections.resize(next, 0);
 }
 
 }  // namespace vramscope::analyze

@@ -25,7 +25,9 @@ class Rewriter {
 
   void drop(std::uint32_t block) { edits_[block].dropped = true; }
   void scale(std::uint32_t block, double factor);
-  void insert(std::size_t at, Bytes bytes, std::size_t until = kNever) { inserted_.push_back({at, until, bytes}); }
+  void insert(Shown category, Bytes bytes, std::size_t at, std::size_t until = kNever) {
+    inserted_.push_back({at, until, bytes, category});
+  }
   // The block is not there from one position to another.
   void suspend(std::uint32_t block, std::size_t from, std::size_t to);
   // The block is freed with the next allocation.
@@ -42,6 +44,7 @@ class Rewriter {
   struct Inserted {
     std::size_t at, until;
     Bytes bytes;
+    Shown category;
   };
   RecordedPool& recorded_;
   std::vector<Edit> edits_;

@@ -46,8 +46,8 @@ std::set<Dimensions> shapes_of_model(const Store& store, const RecordedPool& rec
   return out;
 }
 
-whatif::Scaling scaling_of(Bytes bytes, Shown category, std::string_view shape, std::uint64_t batch,
-                           const std::set<Dimensions>& of_model) {
+whatif::Scaling scaling_of(const ShapedRequest& request, std::uint64_t batch, const std::set<Dimensions>& of_model) {
+  const auto& [bytes, category, shape] = request;
   const double size = static_cast<double>(bytes), per_unit = size / static_cast<double>(batch);
   if (belongs_to_model(category)) return {size, 0, false};
   const Dimensions dims = dimensions(shape);
@@ -86,10 +86,11 @@ std::optional<std::uint64_t> batch_from_shapes(const Store& store, const Recorde
     std::map<std::uint64_t, Bytes> votes;
     for (std::size_t block = 0; block < recorded.allocs.size(); ++block) {
       const std::uint32_t alloc = recorded.allocs[block];
-      if (recorded.sections[block] == 0 || shown(store.attributes_of(alloc).category()) != wanted) continue;
+      if ((recorded.sections[block] == 0 && !store.steps.empty()) || shown(store.attributes_of(alloc).category()) != wanted)
+        continue;
       const Kind& kind = store.kind_of(alloc);
       const auto dims = dimensions(store.text(store.site_of(kind).shape));
-      if (dims.size() > 1) votes[dims.front()] += kind.granted;
+      if (dims.size() > 1 && dims.front() > 0) votes[dims.front()] += kind.granted;
     }
     const auto most = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
     if (most != votes.end()) return most->first;
@@ -103,13 +104,20 @@ std::vector<whatif::Scaling> scalings_by_shape(const Store& store, const Recorde
   for (const whatif::Event& event : recorded.events) {
     if (event.what != whatif::What::alloc) continue;
     const std::uint32_t alloc = recorded.allocs[event.block];
-    if (recorded.sections[event.block] == 0)
+    // Without steps, what was made before them is not known.
+    if (recorded.sections[event.block] == 0 && !store.steps.empty())
       out[event.block] = {static_cast<double>(event.bytes), 0, false};
     else
-      out[event.block] = scaling_of(event.bytes, shown(store.attributes_of(alloc).category()),
-                                    store.text(store.site_of(store.kind_of(alloc)).shape), batch, of_model);
+      out[event.block] = scaling_of(
+          {event.bytes, shown(store.attributes_of(alloc).category()), store.text(store.site_of(store.kind_of(alloc)).shape)},
+          batch, of_model);
   }
   return out;
+}
+
+whatif::Scaling scaling_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch,
+                                 const ShapedRequest& request) {
+  return scaling_of(request, batch, shapes_of_model(store, recorded));
 }
 
 }  // namespace vramscope::analyze

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/attribute/categories.h"
 #include "analyze/whatif/recorded.h"
 
 namespace vramscope::analyze {
@@ -18,5 +19,14 @@ std::optional<std::uint64_t> batch_from_shapes(const Store& store, const Recorde
 // By block. A block with a dimension that is the batch, or a multiple of it, is proportional to it, unless a part of the model
 // has the same shape. Without a shape, the category decides, and the result is uncertain.
 std::vector<whatif::Scaling> scalings_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch);
+
+// The same for a request that is not among the blocks, such as one that failed.
+struct ShapedRequest {
+  Bytes bytes = 0;
+  Shown category = Shown::unknown;
+  std::string_view shape;
+};
+whatif::Scaling scaling_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch,
+                                 const ShapedRequest& request);
 
 }  // namespace vramscope::analyze

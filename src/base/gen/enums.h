@@ -130,6 +130,16 @@ constexpr ReportShape report_shape(std::uint32_t kind) {
       return {2, 4};
     case 40:  // pool_limit
       return {0, 2};
+    case 41:  // built_layers
+      return {1, 3};
+    case 50:  // program_plan
+      return {2, 5};
+    case 51:  // state_not_donated
+      return {3, 2};
+    case 52:  // donation_failed
+      return {4, 2};
+    case 53:  // replicated_arguments
+      return {3, 5};
     default:
       return {0, 0};
   }

@@ -15,8 +15,8 @@ constexpr const char* kFiles[] = {kCudaPlugin, "xla_extension", "libjax"};
 
 void* plugin_found(void* entry) {
   if (record::is_off() || record::g_options.spool_folder[0] == '\0') return entry;
-  take_over_allocator(entry);
-  return pjrt::wrapped_entry(entry);
+  const bool recorded = take_over_allocator(entry) > 0;
+  return pjrt::wrapped_entry(entry, recorded);
 }
 
 int attach_late() {

@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <utility>
 
 #include "capture/jax/activity.h"
-#include "capture/jax/pjrt_abi.h"
+#include "capture/jax/buffers.h"
+#include "capture/jax/pjrt_table.h"
 #include "capture/jax/plugins.h"
 #include "capture/jax/programs.h"
 #include "capture/jax/steps.h"
-#include "capture/once.h"
 #include "record/state.h"
 
 namespace vramscope::capture::jax::pjrt {
@@ -18,56 +19,25 @@ namespace vramscope::capture::jax::pjrt {
 namespace {
 
 // One copy of the table for each plugin. Two plugins in one process are normal.
-constexpr std::size_t kMostBytes = 4096;
-struct Table {
-  std::atomic<void*> entry;  // the plugin's GetPjrtApi; NULL: free
-  Once made;
-  const unsigned char* real;
-  alignas(16) unsigned char copy[kMostBytes];
-};
 constinit Table g_tables[kMostPlugins];
 constexpr int kWrapped = 1, kTooLarge = 2;
 
-std::size_t size_of(const unsigned char* table) {
-  std::size_t bytes = 0;
-  memcpy(&bytes, table, sizeof bytes);
-  return bytes;
-}
-
-Function function_at(const Table& table, Place place) {
-  Function function = nullptr;
-  const auto at = static_cast<std::size_t>(place);
-  if (at + sizeof function <= size_of(table.real)) memcpy(&function, table.real + at, sizeof function);
-  return function;
-}
-
-// Errors are dropped: the question was ours, not the program's.
-bool ask(const Table& table, Place place, const void* about, std::size_t struct_size, Question& question) {
-  const Function function = function_at(table, place);
-  if (function == nullptr) return false;
-  question = {{struct_size, nullptr}, about, 0, 0};
-  Error* const error = function(&question);
-  if (error == nullptr) return true;
-  Question dropped{{kNoAnswer, nullptr}, error, 0, 0};
-  if (const Function destroy = function_at(table, Place::error_destroy)) destroy(&dropped);
-  return false;
-}
-
-// String id of the name that XLA has for a program.
-std::uint32_t name_of(const Table& table, const void* loaded) {
-  Question executable, name, destroyed;
-  if (!ask(table, Place::loaded_executable, loaded, kOneAnswer, executable)) return 0;
+// The program that was described under the name that XLA has for it.
+Program program_of(const Table& table, const void* loaded) {
+  Question executable, name, results, destroyed;
+  if (!ask(table, Place::loaded_executable, loaded, kOneAnswer, executable)) return {};
   const auto* const about = reinterpret_cast<const void*>(executable.answer);
-  std::uint32_t id = 0;
+  Program program;
   if (ask(table, Place::executable_name, about, kTwoAnswers, name))
-    id = record::intern(reinterpret_cast<const char*>(name.answer), name.second_answer);
+    program = programs::described_as(record::intern(reinterpret_cast<const char*>(name.answer), name.second_answer));
+  if (ask(table, Place::executable_results, about, kOneAnswer, results)) program.result_count = results.answer;
   ask(table, Place::executable_destroy, about, kNoAnswer, destroyed);
-  return id;
+  return program;
 }
 
 void note_executable(const Table& table, const void* executable) {
   if (executable == nullptr || record::recording() == nullptr) return;
-  const Program program = programs::described_as(name_of(table, executable));
+  const Program program = program_of(table, executable);
   programs::remove(executable);  // an earlier one at this address was destroyed in a way that is not seen
   programs::add(executable, program);
 }
@@ -82,6 +52,9 @@ std::uint64_t address_of(const Table& table, const void* buffer) {
 
 // Batches are new each time, even at an address that was used before.
 void tag(const Table& table, const void* buffer, Argument& argument, bool on_first_device) {
+  Question bytes;
+  if (table.tracks.load(std::memory_order_relaxed) && ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
+    record::tag(reinterpret_cast<std::uint64_t>(buffer), bytes.answer, argument.category, argument.name, argument.layer);
   const std::uint64_t address = address_of(table, buffer);
   if (address == 0) return;
   if (on_first_device) {
@@ -90,7 +63,6 @@ void tag(const Table& table, const void* buffer, Argument& argument, bool on_fir
     argument.address = address;
     if (stays) return;
   }
-  Question bytes;
   if (ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
     record::tag(address, bytes.answer, argument.category, argument.name, argument.layer);
 }
@@ -103,7 +75,7 @@ void tag_arguments(const Table& table, const Execute& execute, Program& program)
   for (std::size_t i = 0; i < program.argument_count; ++i) {
     Argument& argument = program.arguments[i];
     if (argument.category == record::Category::unknown) continue;
-    if (argument.still >= kSettled) {
+    if (argument.still >= kSettled && !table.tracks.load(std::memory_order_relaxed)) {
       if (!looked) state_is_new = address_of(table, execute.arguments[0][i]) != argument.address;
       looked = true;
       if (!state_is_new) continue;
@@ -121,7 +93,12 @@ Error* execute(const Table& table, Execute* arguments) {
   const Doing doing({program->name, region_called("execute"), runs.fetch_add(1, std::memory_order_relaxed) + 1});
   steps::program_runs(*program);
   tag_arguments(table, *arguments, *program);
-  return real(arguments);
+  Error* const error = real(arguments);
+  if (error == nullptr) {
+    buffers::remove_donated(table, *arguments);
+    buffers::add_results(table, *arguments, program->result_count);
+  }
+  return error;
 }
 
 template <typename Arguments>
@@ -138,11 +115,20 @@ Error* compile(const Table& table, Place place, Arguments* arguments) {
   return error;
 }
 
-Error* transfer(const Table& table, void* arguments) {
-  const Function real = function_at(table, Place::buffer_from_host);
+// FromHost or Copy: a function that makes a buffer.
+template <typename Arguments>
+Error* transfer(const Table& table, Place place, Arguments* arguments) {
+  const Function real = function_at(table, place);
   if (record::recording() == nullptr) return real(arguments);
   const Doing doing({record::intern("device_put"), region_called("transfer"), 0});
-  return real(arguments);
+  Error* const error = real(arguments);
+  if (error == nullptr) buffers::add(table, arguments->buffer);
+  return error;
+}
+
+Error* give_up(const Table& table, Place place, Destroy* arguments) {
+  buffers::remove(arguments->object);
+  return function_at(table, place)(arguments);
 }
 
 template <std::size_t kPlugin>
@@ -155,22 +141,44 @@ struct Wrappers {
   static Error* on_deserialize(void* arguments) {
     return compile(table(), Place::deserialize, static_cast<Deserialize*>(arguments));
   }
-  static Error* on_transfer(void* arguments) { return transfer(table(), arguments); }
   static Error* on_destroy(void* arguments) {
-    programs::remove(static_cast<Destroy*>(arguments)->executable);
+    programs::remove(static_cast<Destroy*>(arguments)->object);
     return function_at(table(), Place::loaded_destroy)(arguments);
   }
+  static Error* on_transfer(void* arguments) {
+    return transfer(table(), Place::buffer_from_host, static_cast<FromHost*>(arguments));
+  }
+  template <Place kPlace>
+  static Error* on_copy(void* arguments) {
+    return transfer(table(), kPlace, static_cast<Copy*>(arguments));
+  }
+  template <Place kPlace>
+  static Error* on_gone(void* arguments) {
+    return give_up(table(), kPlace, static_cast<Destroy*>(arguments));
+  }
 
-  static int make(const unsigned char* real) {
-    if (real == nullptr || size_of(real) > kMostBytes) return kTooLarge;
-    table().real = real;
-    memcpy(table().copy, real, size_of(real));
-    const std::pair<Place, Function> ours[] = {
-        {Place::execute, on_execute},         {Place::compile, on_compile},           {Place::load, on_load},
-        {Place::deserialize, on_deserialize}, {Place::buffer_from_host, on_transfer}, {Place::loaded_destroy, on_destroy}};
+  static void replace(std::initializer_list<std::pair<Place, Function>> ours) {
     for (const auto& [place, function] : ours)
       if (function_at(table(), place) != nullptr)
         memcpy(table().copy + static_cast<std::size_t>(place), &function, sizeof function);
+  }
+
+  static int make(const unsigned char* real) {
+    if (real == nullptr || size_of(real) > Table::kMostBytes) return kTooLarge;
+    table().real = real;
+    memcpy(table().copy, real, size_of(real));
+    replace({{Place::execute, on_execute},
+             {Place::compile, on_compile},
+             {Place::load, on_load},
+             {Place::deserialize, on_deserialize},
+             {Place::buffer_from_host, on_transfer},
+             {Place::loaded_destroy, on_destroy}});
+    if (table().tracks.load(std::memory_order_relaxed))
+      replace({{Place::buffer_destroy, on_gone<Place::buffer_destroy>},
+               {Place::buffer_delete, on_gone<Place::buffer_delete>},
+               {Place::buffer_to_device, on_copy<Place::buffer_to_device>},
+               {Place::buffer_to_memory, on_copy<Place::buffer_to_memory>},
+               {Place::transferred_buffer, on_copy<Place::transferred_buffer>}});
     return kWrapped;
   }
 
@@ -191,11 +199,12 @@ void* entry_of(std::size_t plugin, std::index_sequence<kPlugins...>) {
 
 }  // namespace
 
-void* wrapped_entry(void* entry) {
+void* wrapped_entry(void* entry, bool allocator_is_recorded) {
   for (std::size_t plugin = 0; plugin < kMostPlugins; ++plugin) {
     void* there = nullptr;
-    if (g_tables[plugin].entry.compare_exchange_strong(there, entry) || there == entry)
-      return entry_of(plugin, std::make_index_sequence<kMostPlugins>());
+    if (!g_tables[plugin].entry.compare_exchange_strong(there, entry) && there != entry) continue;
+    g_tables[plugin].tracks.store(!allocator_is_recorded, std::memory_order_relaxed);
+    return entry_of(plugin, std::make_index_sequence<kMostPlugins>());
   }
   return entry;
 }

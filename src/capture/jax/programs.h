@@ -19,7 +19,7 @@ struct Program {
   std::uint32_t name = 0;  // string id
   bool trains = false;     // computes gradients
   Argument* arguments = nullptr;
-  std::size_t argument_count = 0;
+  std::size_t argument_count = 0, result_count = 0;
   std::uint64_t runs = 0;
 };
 

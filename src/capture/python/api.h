@@ -22,6 +22,7 @@ struct Api {
   int (*dict_set)(Object* dict, const char* key, Object* value);
   Object* (*text)(const char* bytes);
   const char* (*utf8)(Object* text, std::intptr_t* bytes);
+  std::uint64_t (*number)(Object* number);  // wraps around; with an error if it is no number
   Object* (*tuple_pack)(std::intptr_t count, ...);
   Object* (*concatenate)(Object* one, Object* other);
 
@@ -30,11 +31,13 @@ struct Api {
   Object* (*get_attribute)(Object* object, Object* name);
   int (*set_attribute)(Object* object, Object* name, Object* value);
   Object* (*method_new)(Object* function, Object* self);
+  Object* (*function_new)(void* definition, Object* self, Object* module);
   Object* (*type_from_spec)(void* spec);
   Object* (*generic_alloc)(Object* type, std::intptr_t items);
   void (*keep)(Object*);
   void (*release)(Object*);
 
+  Object* (*error)();
   int (*error_is)(Object* type);
   void (*clear_error)();
   void (*print_error)(int set_last);

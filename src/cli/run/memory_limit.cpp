@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <system_error>
 
+#include "support/file.h"
 #include "support/memory_budget.h"
 
 namespace vramscope::cli {
@@ -26,8 +26,8 @@ constexpr bool kSanitized = false;
 void limit_memory(std::span<const std::filesystem::path> traces) {
   static std::uint64_t all = 0;
   for (const auto& trace : traces) {
-    std::error_code error;
-    if (const auto bytes = std::filesystem::file_size(trace, error); !error) all += bytes;
+    // Holes cost a file nothing.
+    if (const auto file = support::ReadFile::open(trace)) all += file->stored();
   }
   rlimit limit{};
   if (kSanitized || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;

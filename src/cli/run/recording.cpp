@@ -123,9 +123,11 @@ std::string prepended(const char* variable, const std::string& entry) {
   return all.find(":" + entry + ":") != std::string::npos ? before : entry + ":" + before;
 }
 
-// XLA writes much more than its plans, all of it named module_*. Newer versions split the plans into three files.
+// XLA writes much more than its plans, all of it named module_*. Newer versions split the plans into three files, and have the
+// source lines in the module's text.
 bool is_surplus_of_xla(std::string_view name) {
-  constexpr std::string_view kPlans[] = {"buffer-assignment.txt", "buffer-assignment-values.txt", "live-range.txt"};
+  constexpr std::string_view kPlans[] = {"buffer-assignment.txt", "buffer-assignment-values.txt", "live-range.txt",
+                                         "_after_optimizations.txt"};
   return name.starts_with("module_") && std::ranges::none_of(kPlans, [&](std::string_view end) { return name.ends_with(end); });
 }
 

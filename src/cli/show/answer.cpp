@@ -17,7 +17,7 @@ namespace vramscope::cli {
 void AnswerOptions::declare(Arguments& arguments) {
   arguments.operand("trace", trace, kTraceHelp);
   arguments.text("--where", where, "count only matching blocks, e.g. 'layer:conv2d_1 and size>1MiB'", "FILTER");
-  arguments.text("--place", place, "device or kind of memory, by name or number, e.g. 'GPU 0', host", "PLACE");
+  arguments.text("--place", place, kPlaceHelp, "PLACE");
   arguments.count("-n,--rows", rows, kRowsHelp);
   arguments.flag("--json", json, kJsonHelp);
   arguments.flag("--ascii", ascii, "draw plots with # and . only");

@@ -15,6 +15,8 @@ namespace vramscope::cli {
 // Help of options that several verbs have.
 inline constexpr const char* kTraceHelp = "a .vram file, or the folder of a run";
 inline constexpr const char* kOneTraceHelp = "a .vram file, or a run folder with one trace";
+inline constexpr const char* kPlaceHelp = "device or kind of memory, by name or number, e.g. 'GPU 0', host";
+inline constexpr const char* kCompareWhereHelp = "count only matching blocks, e.g. 'category:activations'";
 inline constexpr const char* kRowsHelp = "rows per table (0 = all)";
 inline constexpr const char* kJsonHelp = "print JSON with exact bytes";
 inline constexpr const char* kInstantHelp = "instant: peak, steady, end, step:N, oom, or a time such as 6.2s";

@@ -57,7 +57,7 @@ std::string fit_text(const analyze::Fit& answer) {
     cards.column("CARD", Table::Align::left);
     cards.column("MEMORY, MiB");
     cards.column("FOR THE POOL");
-    cards.column("LARGEST BATCH");
+    cards.column(answer.unit == "batch" ? "LARGEST BATCH" : "LARGEST LENGTH");
     for (const analyze::FitCard& card : answer.cards)
       cards.row({printable(card.name, 30), mib(card.memory), mib(card.available),
                  card.largest == 0 ? "–" : support::format_count(card.largest)});
@@ -65,7 +65,7 @@ std::string fit_text(const analyze::Fit& answer) {
   }
   const Unit unit = Unit::for_all(answer.rows, [](const analyze::FitRow& row) { return row.reserved_high; });
   Table table;
-  table.column("BATCH");
+  table.column(answer.unit == "batch" ? "BATCH" : "LENGTH");
   for (const std::string& head :
        {"LIVE, " + unit.name(), std::string("POOL"), std::string("COMPLETES WITH"), std::string("FITS"), std::string("FLUSHES")})
     table.column(head);
@@ -81,7 +81,7 @@ std::string fit_text(const analyze::Fit& answer) {
   out += "\n" + table.text(wants_colour(stdout));
   std::string from;
   for (const analyze::FitRun& run : answer.runs)
-    from += fmt::format("{}{} (batch {})", from.empty() ? "" : ", ", printable(run.name, 60), run.batch);
+    from += fmt::format("{}{} ({} {})", from.empty() ? "" : ", ", printable(run.name, 60), answer.unit, run.batch);
   out += fmt::format("\nFrom {}. {} of device memory is outside the pool.\n", from, support::format_size(answer.outside));
   for (const std::string& assumption : answer.assumptions) out += in_a_sentence(assumption) + "\n";
   return out;
@@ -93,6 +93,8 @@ void declare_device(Arguments& arguments, analyze::FitRequest& request) {
   arguments.text("--on", request.on, "the device: a size such as 24GiB, or a card such as H100-80GB (default: a table of cards)",
                  "DEVICE");
   arguments.size("--limit", request.limit, "limit of the pool, instead of a device, e.g. 16GiB");
+  arguments.size("--outside", request.outside,
+                 "device memory held by the context, libraries and other programs, if that is more than was recorded, e.g. 1GiB");
   arguments.count("--batch", request.batch, "also forecast this batch size");
 }
 

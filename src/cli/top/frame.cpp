@@ -47,7 +47,8 @@ void draw_gpu(Canvas& canvas, int y, const Gpu& gpu, bool ascii) {
 }
 
 void draw_legend(Canvas& canvas, int y, bool ascii) {
-  int x = kBarX;
+  constexpr int kLegendWidth = 67;
+  int x = canvas.width() >= kBarX + kLegendWidth ? kBarX : 1;
   for (const auto& [name, colour] : {std::pair{"live", kLiveColour},
                                      {"free in the pool", kFreeColour},
                                      {"outside the pool", kOutsideColour},
@@ -75,22 +76,29 @@ void draw_title(Canvas& canvas, const State& state, const View& view) {
   const auto recorded =
       std::count_if(state.processes.begin(), state.processes.end(), [](const Process& p) { return p.recorded; });
   int x = canvas.put(1, 0, "vramscope top", kStrong);
+  const bool is_narrow = canvas.width() < 100;  // the unit, at the right, is needed more than the name of the host
   x = canvas.put(x + 3, 0,
-                 fmt::format("{}   {}   {}   {}, {} recorded", printable(view.host, 20), view.clock,
+                 fmt::format("{}{}   {}   {}, {} recorded", is_narrow ? "" : printable(view.host, 20) + "   ", view.clock,
                              support::format_plural(state.gpus.size(), "GPU", "GPUs"),
                              support::format_plural(state.processes.size(), "process", "processes"), recorded),
                  kText);
-  const std::string about =
-      fmt::format("{}{}sorted by {}    all in MiB", view.paused ? "paused    " : "",
-                  view.once ? "" : fmt::format("every {:.1f} s    ", view.every_s), view.by_gpu ? "GPU" : view.sort);
-  if (x + columns_of(about) + 4 < canvas.width()) canvas.put_right(canvas.width() - 2, 0, about, kSoft);
+  const std::string state_text = view.paused ? "paused    " : "";
+  const std::string sorted = fmt::format("sorted by {}    ", view.by_gpu ? "GPU" : view.sort);
+  const std::string every = view.once ? "" : fmt::format("every {:.1f} s    ", view.every_s);
+  // The unit is told at any width.
+  for (const std::string& about : {state_text + every + sorted + "all in MiB", state_text + sorted + "MiB", state_text + "MiB"})
+    if (x + columns_of(about) + 2 < canvas.width()) {
+      canvas.put_right(canvas.width() - 2, 0, about, kSoft);
+      return;
+    }
 }
 
 int draw_help(Canvas& canvas, int y) {
   for (const char* line :
        {"Bars: live, free in the pool, outside the pool, not recorded.",
         "LIVE: handed out by the framework. POOL: held by its allocator. DEVICE: reported by the card.",
-        "GROWTH: growth per step. STEADY: peak of the steps after warm-up. –: unknown.", "No key affects a process."})
+        "GROWTH: growth per step. STEADY: peak of the steps after warm-up. –: unknown.",
+        "Keys: s sort, / filter, g by GPU, p peak, l leaks, w open in browser, space pause.", "No key affects a process."})
     canvas.put(1, y++, line, kText);
   return y + 1;
 }
@@ -131,21 +139,28 @@ void draw_keys(Canvas& canvas, const View& view) {
     canvas.put(1, y, fmt::format("filter: {}", printable(view.filter)), kStrong);
     return;
   }
-  int x = 1;
   using Keys = std::vector<std::pair<const char*, const char*>>;
   const char* arrows = view.ascii ? "up/down" : "↑↓";
-  const Keys keys = view.verb.empty() ? Keys{{arrows, "select"},
-                                             {view.ascii ? "enter" : "↵", "open"},
-                                             {"s", "sort"},
-                                             {"/", "filter"},
-                                             {"g", "by GPU"},
-                                             {"p", "peak"},
-                                             {"l", "leaks"},
-                                             {"w", "open in browser"},
-                                             {"space", view.paused ? "resume" : "pause"},
-                                             {"?", "help"},
-                                             {"q", "quit"}}
-                                      : Keys{{arrows, "scroll"}, {"esc", "back"}, {"w", "open in browser"}, {"q", "quit"}};
+  // On a narrow screen, those before the last two go first: help tells the rest.
+  Keys keys = view.verb.empty() ? Keys{{arrows, "select"},
+                                       {view.ascii ? "enter" : "↵", "open"},
+                                       {"s", "sort"},
+                                       {"/", "filter"},
+                                       {"g", "by GPU"},
+                                       {"p", "peak"},
+                                       {"l", "leaks"},
+                                       {"w", "open in browser"},
+                                       {"space", view.paused ? "resume" : "pause"},
+                                       {"?", "help"},
+                                       {"q", "quit"}}
+                                : Keys{{arrows, "scroll"}, {"esc", "back"}, {"w", "open in browser"}, {"q", "quit"}};
+  const auto width = [&] {
+    int sum = 1;
+    for (const auto& [key, what] : keys) sum += columns_of(key) + 1 + columns_of(what) + 3;
+    return sum - 3;
+  };
+  while (width() > canvas.width() && keys.size() > 3) keys.erase(keys.end() - 3);
+  int x = 1;
   for (const auto& [key, what] : keys) {
     x = canvas.put(x, y, key, kStrong);
     x = canvas.put(x + 1, y, what, kSoft) + 3;

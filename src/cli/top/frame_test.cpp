@@ -111,6 +111,47 @@ TEST(TopFrame, BarsResolveOnePercent) {
   EXPECT_EQ(bars.size(), 100U);
 }
 
+// The last character of a bar whose parts all end in it: its length is that of what is used.
+TEST(TopFrame, SmallPartsDoNotMakeABarLonger) {
+  State state = two_processes();
+  Gpu& gpu = state.gpus[0];
+  gpu.total = std::uint64_t{100} << 30;
+  gpu.live = std::uint64_t{1} << 30;
+  gpu.pool = 2 * gpu.live;
+  gpu.recorded = gpu.used = 3 * gpu.live;
+  const Canvas canvas = draw(state, {}, 80, 24);
+  int gpu_row = 0;
+  while (gpu_row < 24 && canvas.cell(1, gpu_row).text != "G") ++gpu_row;
+  ASSERT_LT(gpu_row, 24);
+  const ScreenCell& first = canvas.cell(55, gpu_row);
+  EXPECT_EQ(first.text, "▊");  // 3 % of 23 characters are 5.5 eighths
+  EXPECT_EQ(first.style.background, -1) << "nothing after the end of the bar";
+}
+
+TEST(TopFrame, AtEightyColumnsLegendUnitAndKeysAreWhole) {
+  View view;
+  view.host = "a-host-with-a-long-name.example";
+  view.clock = "08:32:18";
+  const std::string text = picture(two_processes(), view, 80, 24);
+  for (const char* part : {"live", "free in the pool", "outside the pool", "not recorded", "MiB", "select", "? help", "q quit"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(TopFrame, RoundsAHalfUpAsEveryTableDoes) {
+  State state = two_processes();
+  state.processes[0].live = 7'602'176;  // 7.25 MiB
+  EXPECT_NE(picture(state, {}, 120).find(" 7.3 "), std::string::npos);
+}
+
+TEST(TopFrame, GrowthOfAFewKilobytesIsNotZero) {
+  State state = two_processes();
+  state.processes[0].grows = true;
+  state.processes[0].growth = 4096;
+  const std::string text = picture(state, {}, 120);
+  EXPECT_NE(text.find("<0.1"), std::string::npos) << text;
+  EXPECT_EQ(text.find("+0.0"), std::string::npos) << text;
+}
+
 TEST(TopFrame, KeepsWhatTellsMostWhenThereIsLittleRoom) {
   const std::string wide = picture(two_processes(), {}, 120);
   EXPECT_NE(wide.find("PHASE"), std::string::npos) << wide;

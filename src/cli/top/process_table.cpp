@@ -63,22 +63,28 @@ Widths fitting(int screen) {
   return widths;
 }
 
+// A leak of a few kilobytes per step is no zero.
+std::string growth_text(const std::optional<double>& growth) {
+  if (!growth) return "–";
+  if (*growth < 1) return "0";
+  return *growth < 0.05 * kMiB ? "<0.1" : "+" + mib(static_cast<Bytes>(*growth));
+}
+
 void draw_process(Canvas& canvas, int y, const Process& process, const Widths& widths, std::uint64_t now_us, bool ascii) {
   const Style base = process.recorded ? kText : kSoft;
-  const std::string cells[] = {
-      fmt::format("{}", process.pid),
-      printable(process.command, static_cast<std::size_t>(widths[kCommand])),
-      process.recorded ? process.framework : "not recorded",
-      process.gpu < 0 ? "host" : fmt::format("{}", process.gpu),
-      mib(process.device),
-      process.pool > 0 ? mib(process.pool) : "–",
-      process.recorded ? mib(process.live) : "–",
-      process.recorded ? mib(process.peak) : "–",
-      mib(process.steady_peak),
-      process.growth ? (*process.growth >= 1 ? "+" + mib(static_cast<Bytes>(*process.growth)) : "0") : "–",
-      process.step > 0 ? support::format_count(static_cast<std::uint64_t>(process.step)) : "–",
-      process.phase.empty() ? "–" : printable(process.phase, kColumns[kPhase].width),
-      ""};
+  const std::string cells[] = {fmt::format("{}", process.pid),
+                               printable(process.command, static_cast<std::size_t>(widths[kCommand])),
+                               process.recorded ? process.framework : "not recorded",
+                               process.gpu < 0 ? "host" : fmt::format("{}", process.gpu),
+                               mib(process.device),
+                               process.pool > 0 ? mib(process.pool) : "–",
+                               process.recorded ? mib(process.live) : "–",
+                               process.recorded ? mib(process.peak) : "–",
+                               mib(process.steady_peak),
+                               growth_text(process.growth),
+                               process.step > 0 ? support::format_count(static_cast<std::uint64_t>(process.step)) : "–",
+                               process.phase.empty() ? "–" : printable(process.phase, kColumns[kPhase].width),
+                               ""};
   int x = 1;
   for (std::size_t i = 0; i < kColumnCount; ++i) {
     if (widths[i] == 0) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 namespace vramscope::cli::top {
@@ -11,6 +12,27 @@ namespace {
 
 constexpr int kEighths = 8;
 constexpr std::array<std::string_view, kEighths + 1> kLeft = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+
+// A character has two colors: what begins in it, and what comes after.
+struct Halves {
+  std::int32_t left, right;
+  std::size_t count;  // eighths of the left one
+};
+
+std::int32_t most_frequent(std::span<const std::int32_t> colours) {
+  return *std::ranges::max_element(colours, {}, [&](std::int32_t c) { return std::ranges::count(colours, c); });
+}
+
+// Of more than two colors in one character, those that take most of it are shown. Where the bar ends in it, the end stays in its
+// place: the length is what is compared with other bars.
+Halves halves_of(std::span<const std::int32_t> eighths, std::int32_t empty) {
+  const auto used = static_cast<std::size_t>(std::ranges::find(eighths, empty) - eighths.begin());
+  if (used == 0) return {empty, empty, 0};
+  const auto same =
+      static_cast<std::size_t>(std::ranges::find_if(eighths, [&](std::int32_t c) { return c != eighths[0]; }) - eighths.begin());
+  if (used < eighths.size() && same < used) return {most_frequent(eighths.first(used)), empty, used};
+  return {eighths[0], same < eighths.size() ? most_frequent(eighths.subspan(same)) : empty, same};
+}
 
 }  // namespace
 
@@ -35,17 +57,16 @@ void split_bar(Canvas& canvas, int x, int y, int width, const std::vector<BarPar
   }
   for (int cell = 0; cell < width; ++cell) {
     const auto first = static_cast<std::size_t>(cell * kEighths);
-    const std::int32_t left = colour[first];
-    // A character has two colors: what begins in it, and what comes after.
-    std::size_t count = 1;
-    while (count < kEighths && colour[first + count] == left) ++count;
-    const std::int32_t next = count < kEighths ? colour[first + count] : empty;
+    const std::span<const std::int32_t> eighths = std::span(colour).subspan(first, kEighths);
+    const Halves halves = halves_of(eighths, empty);
     if (ascii)
-      canvas.put(x + cell, y, plain[first], {.colour = left});
-    else if (left == empty)
+      canvas.put(x + cell, y, plain[first + static_cast<std::size_t>(std::ranges::find(eighths, halves.left) - eighths.begin())],
+                 {.colour = halves.left});
+    else if (halves.left == empty)
       canvas.put(x + cell, y, "▁", {.colour = empty});
     else
-      canvas.put(x + cell, y, kLeft[count], {.colour = left, .background = next == empty ? std::int32_t{-1} : next});
+      canvas.put(x + cell, y, kLeft[halves.count],
+                 {.colour = halves.left, .background = halves.right == empty ? std::int32_t{-1} : halves.right});
   }
 }
 

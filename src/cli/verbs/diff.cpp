@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyze/labels.h"
 #include "cli/show/answer.h"
 #include "cli/show/diff_sides.h"
 #include "cli/show/plot.h"
@@ -25,7 +26,7 @@ class DiffVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
     arguments.operands("traces", traces_, "two or more .vram files or run folders; a single folder compares its ranks");
-    arguments.text("--where", where_, "count only matching blocks, e.g. 'category:activations'", "FILTER");
+    arguments.text("--where", where_, kCompareWhereHelp, "FILTER");
     arguments.count("-n,--rows", rows_, kRowsHelp);
     arguments.flag("--json", json_, kJsonHelp);
     arguments.flag("--ascii", ascii_, "draw bars with # only");
@@ -99,21 +100,22 @@ class DiffVerb final : public VerbBody {
     Table sides;
     sides.column(fmt::format("{}, {}", unit.name(), c.basis), Table::Align::left);
     for (const analyze::CompareSide& side : c.sides) sides.column(printable(side.name, 24));
-    auto line = [&](const char* name, auto figure) {
-      std::vector<std::string> cells = {name};
+    auto line = [&](std::string_view name, auto figure) {
+      std::vector<std::string> cells = {std::string(name)};
       for (const analyze::CompareSide& side : c.sides) cells.push_back(figure(side));
       sides.row(cells);
     };
     const auto known = [&](const std::optional<analyze::Bytes>& bytes) { return bytes ? unit(*bytes) : "–"; };
-    line("steady peak", [&](const analyze::CompareSide& s) { return known(s.steady_peak); });
-    line("peak", [&](const analyze::CompareSide& s) { return unit(s.peak); });
-    line("left after a step", [&](const analyze::CompareSide& s) { return known(s.left_after); });
-    line("pool", [&](const analyze::CompareSide& s) { return known(s.regions); });
+    line(analyze::kSteadyPeakOfRun, [&](const analyze::CompareSide& s) { return known(s.steady_peak); });
+    line(analyze::kPeakOfRun, [&](const analyze::CompareSide& s) { return unit(s.peak); });
+    line(analyze::kLeftAfterStep, [&](const analyze::CompareSide& s) { return known(s.left_after); });
+    line(analyze::kPoolOfRun, [&](const analyze::CompareSide& s) { return known(s.regions); });
     line("steps", [](const analyze::CompareSide& s) { return support::format_count(s.steps); });
-    line("blocks per step",
+    line(analyze::kBlocksPerStep,
          [](const analyze::CompareSide& s) { return s.allocs_per_step ? support::format_count(*s.allocs_per_step) : "–"; });
     line("a step every", [](const analyze::CompareSide& s) { return s.interval_us ? age(*s.interval_us) : "–"; });
-    line("samples per step", [](const analyze::CompareSide& s) { return s.samples ? support::format_count(*s.samples) : "–"; });
+    line(analyze::kSamplesPerStep,
+         [](const analyze::CompareSide& s) { return s.samples ? support::format_count(*s.samples) : "–"; });
     line("samples per second", [](const analyze::CompareSide& s) {
       return s.samples_per_s ? support::format_count(static_cast<std::uint64_t>(std::llround(*s.samples_per_s))) : "–";
     });

@@ -23,14 +23,19 @@ namespace {
 class StandardOutput final : public support::Sink {
  public:
   Status append(support::ByteSpan bytes) override {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0)
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    size_ += text.size();
+    // A terminal obeys what a name in a trace tells it to do.
+    const std::string harmless = terminal_ ? printable_lines(text) : std::string();
+    if (terminal_) text = harmless;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
       return support::output_error(errno);
-    size_ += bytes.size();
     return {};
   }
   std::uint64_t size() const override { return size_; }
 
  private:
+  const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   std::uint64_t size_ = 0;
 };
 
@@ -61,7 +66,7 @@ class ExportVerb final : public VerbBody {
     arguments.choice("--to", format_, format_names(), "format of the output");
     arguments.text("-o,--output", output_, "output file, which must not exist; - is the standard output", "FILE");
     arguments.text("--at", at_, kInstantHelp, "INSTANT");
-    arguments.text("--place", options_.place, "device or kind of memory, by name or number, e.g. 'GPU 0', host", "PLACE");
+    arguments.text("--place", options_.place, kPlaceHelp, "PLACE");
     arguments.text("--table", table_, table_help(), "TABLE");
     arguments.flag("--full", full_, "write every event, for chrome (default: a limited number of points)");
   }

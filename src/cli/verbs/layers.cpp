@@ -5,6 +5,7 @@
 #include "cli/show/answer.h"
 #include "cli/show/terminal.h"
 #include "cli/show/unit.h"
+#include "support/units.h"
 
 namespace vramscope::cli {
 
@@ -16,6 +17,7 @@ class LayersVerb final : public VerbBody {
     options_.rows = 30;
     options_.declare(arguments);
     arguments.text("--at", at_, kInstantHelp, "INSTANT");
+    arguments.count("--ops", ops_, "also show this many ops that take the most time in a step (default: 0)");
   }
 
   Result<int> run() override {
@@ -37,7 +39,7 @@ class LayersVerb final : public VerbBody {
     using Head = std::pair<std::string, int>;
     for (const auto& [head, drop] :
          {Head{"PARAMETERS", 3}, Head{"GRADIENTS", 4}, Head{"OPTIMIZER", 5}, Head{"ACTIVATIONS", 2}, Head{"ACT. GRADIENTS", 9},
-          Head{"TEMPORARIES", 6}, Head{"OTHER", 7}, Head{unit.name(), 0}, Head{"OWN PEAK", 1}})
+          Head{"TEMPORARIES", 6}, Head{"OTHER", 7}, Head{unit.name(), 0}, Head{"OWN PEAK", 1}, Head{"TIME", 1}})
       table.column(head, Table::Align::right, drop);
     analyze::LayerRow sum;
     std::size_t shown = 0;
@@ -50,6 +52,7 @@ class LayersVerb final : public VerbBody {
       sum.temporaries += r.temporaries;
       sum.other += r.inputs + r.other;
       sum.total += r.total;
+      if (r.time_us) sum.time_us = sum.time_us.value_or(0) + *r.time_us;
       if (options_.rows != 0 && shown >= options_.rows) continue;
       ++shown;
       table.row(
@@ -57,7 +60,19 @@ class LayersVerb final : public VerbBody {
     }
     if (layers.rows.size() > shown) table.row({fmt::format("{} more", layers.rows.size() - shown)});
     table.total(cells(sum, "all", "", unit));
-    return headline(layers.sentence) + "\n" + table.text(wants_colour(stdout));
+    return headline(layers.sentence) + "\n" + table.text(wants_colour(stdout)) + ops_text(layers);
+  }
+
+  std::string ops_text(const analyze::Layers& layers) const {
+    if (ops_ == 0 || layers.ops.empty()) return {};
+    Table table;
+    table.column("OP", Table::Align::left);
+    table.column("LAYER", Table::Align::left);
+    table.column("TIME");
+    for (std::size_t i = 0; i < std::min<std::size_t>(ops_, layers.ops.size()); ++i)
+      table.row(
+          {printable(layers.ops[i].op, 60), printable(layers.ops[i].layer, 40), support::format_duration(layers.ops[i].time_us)});
+    return "\n" + table.text(wants_colour(stdout));
   }
 
   static std::vector<std::string> cells(const analyze::LayerRow& r, const std::string& name, const std::string& own,
@@ -72,18 +87,21 @@ class LayersVerb final : public VerbBody {
             unit(r.temporaries),
             unit(r.inputs + r.other),
             unit(r.total),
-            own};
+            own,
+            r.time_us ? support::format_duration(*r.time_us) : ""};
   }
 
   AnswerOptions options_;
   std::string at_ = "steady";
+  std::uint64_t ops_ = 0;
 };
 
 const Register kVerb{{.name = "layers",
                       .group = Group::answer,
-                      .help = "show the memory of each layer of the network, by category",
+                      .help = "show the memory and time of each layer of the network",
                       .examples = "  vramscope layers run.vram\n"
-                                  "  vramscope layers run.vram --at peak --where 'category:activations'\n",
+                                  "  vramscope layers run.vram --at peak --where 'category:activations'\n"
+                                  "  vramscope layers run.vram --ops 10\n",
                       .make = make<LayersVerb>}};
 
 }  // namespace

@@ -43,6 +43,8 @@ class OomVerb final : public VerbBody {
                                      dash(e.op), e.layer.empty() ? "" : " in " + dash(e.layer), dash(e.pool),
                                      support::format_size(e.short_by)),
                          2);
+    if (!e.plan.empty()) out += paragraph(e.plan, 2);
+    if (e.replay) out += paragraph(e.replay->sentence, 2);
     Table live;
     const Unit unit = Unit::for_largest(e.live);
     for (const char* head : {"LIVE", "LAYER", "OP"}) live.column(head, Table::Align::left);

@@ -39,7 +39,7 @@ Result<std::string> read_token(const std::string& path) {
   constexpr std::uint64_t kMostBytes = 4096;
   const auto file = support::read_plain_file(path, kMostBytes);
   if (!file) return fail(fmt::format("{}: cannot read the access token; pass a regular file that contains it", path));
-  if (file->owner != geteuid() || file->public_readable)
+  if (file->owner != geteuid() || !file->secret)
     return fail(fmt::format("{}: other users can read or change the access token; own the file and run 'chmod 600' on it", path));
   std::string token = file->bytes;
   while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back())) != 0) token.pop_back();

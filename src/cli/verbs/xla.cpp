@@ -53,7 +53,8 @@ class XlaVerb final : public VerbBody {
 
   std::string table(const XlaBlock& block) const {
     Table table;
-    for (const auto& [head, drop] : {std::pair{"INSTRUCTION", 0}, {"OP", 3}, {"LAYER", 2}, {"LINE", 0}, {"LIVE", 1}})
+    for (const auto& [head, drop] :
+         {std::pair{"INSTRUCTION", 0}, {"OP", 3}, {"LAYER", 2}, {"LINE", 0}, {"CATEGORY", 1}, {"LIVE", 4}})
       table.column(head, Table::Align::left, drop);
     const Unit unit = Unit::for_largest(block.bytes);
     for (const std::string& head : {unit.name(), std::string("SHARE")}) table.column(head);
@@ -65,13 +66,13 @@ class XlaVerb final : public VerbBody {
         continue;
       }
       table.row({printable(p.instruction, 40), printable(short_op(p.op), 40), dash(printable(p.layer, 30)), dash(p.line),
-                 fmt::format("{} to {}", p.from, p.to), unit(p.bytes), share(p.bytes, block.bytes)});
+                 dash(p.category), fmt::format("{} to {}", p.from, p.to), unit(p.bytes), share(p.bytes, block.bytes)});
     }
     if (rest > 0)
       table.row(
-          {fmt::format("{} more", block.parts.size() - options_.rows), "", "", "", "", unit(rest), share(rest, block.bytes)});
-    table.row({"not in use then", "", "", "", "", unit(block.unused), share(block.unused, block.bytes)});
-    table.total({"all", "", "", "", "", unit(block.bytes), share(block.bytes, block.bytes)});
+          {fmt::format("{} more", block.parts.size() - options_.rows), "", "", "", "", "", unit(rest), share(rest, block.bytes)});
+    table.row({"not in use then", "", "", "", "", "", unit(block.unused), share(block.unused, block.bytes)});
+    table.total({"all", "", "", "", "", "", unit(block.bytes), share(block.bytes, block.bytes)});
     return table.text(wants_colour(stdout));
   }
 
@@ -87,6 +88,7 @@ class XlaVerb final : public VerbBody {
             .member("op", p.op)
             .member("layer", p.layer)
             .member("line", p.line)
+            .member("category", p.category)
             .member("bytes", p.bytes)
             .member("offset", p.offset)
             .member("from", p.from)

@@ -14,6 +14,7 @@
 
 #include "spool/layout.h"
 #include "support/result.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::collect {
 
@@ -67,8 +68,8 @@ class Definitions {
   std::vector<std::string> texts_;
   std::vector<bool> known_texts_;
   std::map<std::uint32_t, std::string> far_texts_;  // ids far beyond the others
-  std::unordered_map<std::uint64_t, Stack> stacks_;
-  std::unordered_map<std::uint32_t, Code> codes_;
+  std::unordered_map<std::uint64_t, Stack, support::SecretHash> stacks_;
+  std::unordered_map<std::uint32_t, Code, support::SecretHash> codes_;
   struct Mapped {
     std::uint64_t end = 0;  // of the part that nothing else was mapped over
     Module module;

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "support/hash.h"
+#include "support/secret_hash.h"
 
 namespace vramscope::collect {
 
@@ -64,7 +64,7 @@ class LivePool {
   std::vector<Holder> holders(std::size_t most) const;
 
  private:
-  tsl::robin_map<std::uint64_t, LiveBlock, support::Mix> blocks_;
+  tsl::robin_map<std::uint64_t, LiveBlock, support::SecretHash> blocks_;
   std::map<std::uint64_t, std::uint64_t> regions_;  // address -> bytes
   PoolAccount account_;
   std::uint32_t only_thread_ = 0;

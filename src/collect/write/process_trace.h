@@ -18,7 +18,7 @@
 #include "collect/write/live_set.h"
 #include "collect/write/oom_account.h"
 #include "collect/write/source_capture.h"
-#include "support/hash.h"
+#include "support/secret_hash.h"
 #include "trace/writer.h"
 
 namespace vramscope::collect {
@@ -50,8 +50,8 @@ class TraceIds {
   NativeSymbols native_symbol_;
   SourceCapture* sources_ = nullptr;
   std::vector<std::optional<trace::StringId>> texts_;  // by spool id, which count up from 1
-  tsl::robin_map<std::uint64_t, trace::StackId, support::Mix> stacks_;
-  tsl::robin_map<std::uint32_t, trace::ThreadId, support::Mix> threads_;
+  tsl::robin_map<std::uint64_t, trace::StackId, support::SecretHash> stacks_;
+  tsl::robin_map<std::uint32_t, trace::ThreadId, support::SecretHash> threads_;
   std::map<std::uint8_t, trace::PoolId> pools_;
   std::map<std::string, int> pool_names_;
 };

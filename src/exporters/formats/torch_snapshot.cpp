@@ -40,7 +40,10 @@ class Snapshot {
     write_segments();
     pickle_.text("device_traces");
     pickle_.begin_list();
-    for (std::int64_t device = 0; device < devices_; ++device) write_trace(device);
+    for (std::int64_t device = 0; device < devices_; ++device) {
+      pickle_.item();
+      write_trace(device);
+    }
     pickle_.end_list();
     pickle_.text("allocator_settings");
     pickle_.begin_dict();
@@ -97,6 +100,7 @@ class Snapshot {
           allocated += block.granted;
           requested += block.requested;
         }
+        pickle_.item();
         pickle_.begin_dict();
         pickle_.member("device", device);
         pickle_.member("address", address);
@@ -134,6 +138,7 @@ class Snapshot {
   }
 
   void write_block(std::uint64_t address, std::uint64_t bytes, const BlockRow* block) {
+    pickle_.item();
     pickle_.begin_dict();
     pickle_.member("address", address);
     pickle_.member("size", bytes);
@@ -175,6 +180,7 @@ class Snapshot {
 
   void entry(std::string_view action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, std::uint64_t time_us,
              std::uint32_t stack, std::string_view op) {
+    pickle_.item();
     pickle_.begin_dict();
     pickle_.member("action", action);
     pickle_.member("addr", address);
@@ -200,6 +206,7 @@ class Snapshot {
   }
 
   void frame(std::string_view name, std::string_view file, std::uint64_t line) {
+    pickle_.item();
     pickle_.begin_dict();
     pickle_.member("name", name);
     pickle_.member("filename", file);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <unordered_map>
 
@@ -18,11 +19,22 @@ namespace {
 
 enum class Action : std::uint8_t { alloc, free_requested, free_completed, take, give_back, oom, other };
 
+// 32 bytes: a snapshot has millions.
 struct Entry {
   std::uint64_t address, bytes, time_us;
-  std::uint64_t stream;
   Stack stack;
-  Action action;
+  std::uint32_t stream_and_action;
+
+  static constexpr int kActionBits = 3;
+  std::uint32_t stream() const { return stream_and_action >> kActionBits; }  // an index: Rows knows the number
+  Action action() const { return static_cast<Action>(stream_and_action & ((1u << kActionBits) - 1)); }
+};
+
+// Blocks of a segment at the time of the snapshot.
+struct Block {
+  std::uint64_t address, bytes, requested;
+  Stack stack;
+  bool has_address, live;
 };
 
 Action action_of(std::string_view word) {
@@ -39,66 +51,102 @@ Action action_of(std::string_view word) {
   return found == kWords.end() ? Action::other : found->second;
 }
 
-// Entries of the traces and frames become rows as soon as their dictionaries are complete: a snapshot has millions.
+// Entries of the traces, blocks, frames and lists of frames become rows as soon as they are complete: a snapshot has millions.
 class Rows final : public Pickle::Shapes {
  public:
   explicit Rows(Profile& profile) : profile_(profile) {}
 
-  std::optional<std::uint64_t> replace(const Pickle& pickle, std::span<const PickleValue> members) override {
+  std::optional<std::uint32_t> replace(Pickle& pickle, std::span<const PickleValue> members) override {
     if (members.size() > kMostMembers) return {};
     if (const auto action = pickle.text(pickle.member(members, "action"))) return entry(pickle, members, *action);
+    if (const auto state = pickle.text(pickle.member(members, "state"))) return block(pickle, members, *state);
     const auto file = pickle.text(pickle.member(members, "filename"));
     if (!file) return {};
     const std::string_view name = pickle.text(pickle.member(members, "name")).value_or("");
-    return kFrame | profile_.frame({profile_.text_in_file(name), profile_.text_in_file(*file),
-                                    pickle.number(pickle.member(members, "line")).value_or(0)});
+    return row(kFrame, profile_.frame({profile_.text_in_file(name), profile_.text_in_file(*file),
+                                       pickle.number(pickle.member(members, "line")).value_or(0)}));
   }
 
-  // Of a list of frames, innermost first, as PyTorch has them.
-  Stack stack(const Pickle& pickle, PickleValue list) {
-    auto items = pickle.items(list);
-    if (items.empty()) return 0;
-    items = items.first(std::min(items.size(), kDeepest));
-    const auto [known, fresh] = stacks_.try_emplace(pickle.id(list), Known{0, 0});
-    if (!fresh && known->second.length == items.size()) return known->second.stack;
-    std::vector<std::uint32_t> frames;
-    for (const PickleValue item : items)
-      if (const auto number = pickle.replaced(item); number && (*number & kFrame) != 0)
-        frames.push_back(static_cast<std::uint32_t>(*number));
-    known->second = {profile_.stack(frames), items.size()};
-    return known->second.stack;
-  }
-
+  // Null: the value is something else.
   const Entry* entry(const Pickle& pickle, PickleValue value) const {
-    const auto number = pickle.replaced(value);
-    return number && (*number & kFrame) == 0 && *number < entries_.size() ? &entries_[*number] : nullptr;
+    const auto index = index_of(kEntry, pickle, value);
+    return index ? &entries_[*index] : nullptr;
   }
+  const Block* block(const Pickle& pickle, PickleValue value) const {
+    const auto index = index_of(kBlock, pickle, value);
+    return index ? &blocks_[*index] : nullptr;
+  }
+  std::uint64_t stream(const Entry& entry) const { return streams_[entry.stream()]; }
 
  private:
   static constexpr std::size_t kMostMembers = 64;
   static constexpr std::size_t kDeepest = 1024;
-  static constexpr std::uint64_t kFrame = std::uint64_t{1} << 40;
-  struct Known {
-    Stack stack;
-    std::size_t length;  // a list may grow after it was read
-  };
+  // The upper bits of a number say what it is.
+  static constexpr std::uint32_t kEntry = 0, kFrame = 1u << 29, kStack = 2u << 29, kBlock = 3u << 29, kIndex = kFrame - 1;
 
-  std::uint64_t entry(const Pickle& pickle, std::span<const PickleValue> members, std::string_view action) {
+  static std::optional<std::uint32_t> row(std::uint32_t kind, std::uint64_t index) {
+    if (index > kIndex) return {};
+    return kind | static_cast<std::uint32_t>(index);
+  }
+  static std::optional<std::uint32_t> index_of(std::uint32_t kind, const Pickle& pickle, PickleValue value) {
+    const auto number = pickle.replaced(value);
+    if (!number || (*number & ~kIndex) != kind) return {};
+    return *number & kIndex;
+  }
+
+  std::optional<std::uint32_t> entry(Pickle& pickle, std::span<const PickleValue> members, std::string_view action) {
     const auto number = [&](std::string_view name) { return pickle.number(pickle.member(members, name)).value_or(0); };
-    entries_.push_back({number("addr"), number("size"), number("time_us"), number("stream"),
-                        stack(pickle, pickle.member(members, "frames")), action_of(action)});
-    return entries_.size() - 1;
+    const auto out = row(kEntry, entries_.size());
+    if (!out) return {};
+    entries_.push_back({number("addr"), number("size"), number("time_us"), stack(pickle, pickle.member(members, "frames")),
+                        stream_index(number("stream")) << Entry::kActionBits | static_cast<std::uint32_t>(action_of(action))});
+    release(pickle, members);
+    return out;
+  }
+
+  std::optional<std::uint32_t> block(Pickle& pickle, std::span<const PickleValue> members, std::string_view state) {
+    const auto number = [&](std::string_view name) { return pickle.number(pickle.member(members, name)); };
+    const auto out = row(kBlock, blocks_.size());
+    if (!out) return {};
+    const std::uint64_t bytes = number("size").value_or(0);
+    const auto address = number("address");
+    blocks_.push_back({address.value_or(0), bytes, number("requested_size").value_or(bytes),
+                       stack(pickle, pickle.member(members, "frames")), address.has_value(), state == "active_allocated"});
+    release(pickle, members);
+    return out;
+  }
+
+  // Of a list of frames, innermost first, as PyTorch has them. Each entry has a list of its own.
+  Stack stack(Pickle& pickle, PickleValue list) {
+    if (const auto known = index_of(kStack, pickle, list)) return *known;
+    auto items = pickle.items(list);
+    items = items.first(std::min(items.size(), kDeepest));
+    if (!pickle.afford(items.size())) return 0;
+    frames_.clear();
+    for (const PickleValue item : items)
+      if (const auto frame = index_of(kFrame, pickle, item)) frames_.push_back(*frame);
+    const Stack out = profile_.stack(frames_);
+    if (const auto number = row(kStack, out); number && !items.empty()) pickle.replace_list(list, *number);
+    return out;
+  }
+
+  // Lists that nobody will look at: those of newer versions.
+  static void release(Pickle& pickle, std::span<const PickleValue> members) {
+    for (std::size_t i = 1; i < members.size(); i += 2) pickle.replace_list(members[i], kStack);
+  }
+
+  std::uint32_t stream_index(std::uint64_t stream) {
+    const auto [known, fresh] = stream_ids_.try_emplace(stream, static_cast<std::uint32_t>(streams_.size()));
+    if (fresh) streams_.push_back(stream);
+    return known->second;
   }
 
   Profile& profile_;
-  std::vector<Entry> entries_;
-  std::unordered_map<std::uint64_t, Known, support::SecretHash> stacks_;
-};
-
-// Blocks of one device at the time of the snapshot.
-struct Block {
-  std::uint64_t address, bytes, requested;
-  Stack stack;
+  std::deque<Entry> entries_;  // does not move what is in it while it grows
+  std::deque<Block> blocks_;
+  std::vector<std::uint32_t> frames_;
+  std::vector<std::uint64_t> streams_;
+  std::unordered_map<std::uint64_t, std::uint32_t, support::SecretHash> stream_ids_;
 };
 
 class Device {
@@ -109,7 +157,7 @@ class Device {
         granted_(granted),
         pool_(profile.pool({fmt::format("PyTorch GPU {}", number), number, trace::Memory::device, trace::Framework::pytorch})) {}
 
-  void segment(std::uint64_t address, std::uint64_t bytes) { segments_.push_back({address, bytes, 0, 0}); }
+  void segment(std::uint64_t address, std::uint64_t bytes) { segments_.emplace_back(address, bytes); }
   void live(const Block& block) { live_.push_back(block); }
 
   void read(const Pickle& pickle, const Rows& rows, std::span<const PickleValue> trace) {
@@ -118,7 +166,7 @@ class Device {
       if (const Entry* entry = rows.entry(pickle, item)) entries.push_back(entry);
     earlier(entries);
     std::uint64_t order = 0;
-    for (const Entry* entry : entries) add(*entry, entry->time_us != 0 ? entry->time_us : ++order);
+    for (const Entry* entry : entries) add(*entry, rows.stream(*entry), entry->time_us != 0 ? entry->time_us : ++order);
     has_trace_ |= !entries.empty();
   }
   // For a snapshot without a trace: what it says of its own instant.
@@ -140,18 +188,18 @@ class Device {
     std::vector<Block> before;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const Entry& entry = *entries[i];
-      if (entry.action == Action::take || entry.action == Action::give_back)
-        segment_taken.try_emplace(entry.address, entry.action == Action::take);
-      const bool alloc = entry.action == Action::alloc;
-      if (!alloc && entry.action != Action::free_requested) continue;
+      if (entry.action() == Action::take || entry.action() == Action::give_back)
+        segment_taken.try_emplace(entry.address, entry.action() == Action::take);
+      const bool alloc = entry.action() == Action::alloc;
+      if (!alloc && entry.action() != Action::free_requested) continue;
       const auto [found, fresh] = seen.try_emplace(entry.address, Seen{alloc, 0});
       if (alloc) found->second.last_alloc = i + 1;
-      if (fresh && !alloc) before.push_back({entry.address, granted(entry.bytes), entry.bytes, entry.stack});
+      if (fresh && !alloc) before.push_back({entry.address, granted(entry.bytes), entry.bytes, entry.stack, true, true});
     }
-    for (const Block& segment : segments_)
-      if (const auto found = segment_taken.find(segment.address); found == segment_taken.end()) {
-        profile_.had_region(pool_, segment.address, segment.bytes);
-        layout_.take_segment(segment.address, segment.bytes);
+    for (const auto& [address, bytes] : segments_)
+      if (!segment_taken.contains(address)) {
+        profile_.had_region(pool_, address, bytes);
+        layout_.take_segment(address, bytes);
       }
     for (const Block& block : live_) {
       const auto found = seen.find(block.address);
@@ -170,14 +218,14 @@ class Device {
 
   std::uint64_t granted(std::uint64_t size) const { return granted_ ? size : TorchLayout::rounded(size); }
 
-  void add(const Entry& entry, std::uint64_t time_us) {
-    switch (entry.action) {
+  void add(const Entry& entry, std::uint64_t stream, std::uint64_t time_us) {
+    switch (entry.action()) {
       case Action::alloc: {
         const auto known = known_size_.find(&entry);
         const std::uint64_t simulated = layout_.allocate(entry.address, entry.bytes);
         const std::uint64_t size = known != known_size_.end() ? known->second : granted_ ? entry.bytes : simulated;
         size_[entry.address] = size;
-        profile_.alloc(time_us, pool_, entry.address, entry.bytes, size, {.stack = entry.stack, .stream = entry.stream});
+        profile_.alloc(time_us, pool_, entry.address, entry.bytes, size, {.stack = entry.stack, .stream = stream});
         break;
       }
       case Action::free_requested:  // from here on PyTorch does not count it as allocated
@@ -197,7 +245,7 @@ class Device {
         profile_.region(time_us, pool_, entry.address, entry.bytes, true);
         break;
       case Action::oom:
-        profile_.oom(time_us, pool_, entry.bytes, 0, 0, {.stack = entry.stack, .stream = entry.stream});
+        profile_.oom(time_us, pool_, entry.bytes, 0, 0, {.stack = entry.stack, .stream = stream});
         break;
       case Action::other:
         break;
@@ -208,7 +256,8 @@ class Device {
   TorchLayout layout_;
   bool granted_;  // sizes of the trace are granted bytes already
   std::uint32_t pool_;
-  std::vector<Block> segments_, live_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> segments_;  // address and bytes
+  std::vector<Block> live_;
   std::unordered_map<const Entry*, std::uint64_t> known_size_;  // the snapshot has the blocks that are live at its instant
   std::unordered_map<std::uint64_t, std::uint64_t, support::SecretHash> size_;
   bool has_trace_ = false, earlier_ = false;
@@ -216,7 +265,7 @@ class Device {
 
 class Snapshot {
  public:
-  Snapshot(const Pickle& pickle, Rows& rows, Profile& profile) : pickle_(pickle), rows_(rows), profile_(profile) {}
+  Snapshot(const Pickle& pickle, const Rows& rows, Profile& profile) : pickle_(pickle), rows_(rows), profile_(profile) {}
 
   Status read(PickleValue top) {
     const bool bare = !pickle_.is_dictionary(top);  // up to 1.13: the segments alone
@@ -227,7 +276,8 @@ class Snapshot {
     if (split != 0) max_split_ = split;
     if (const auto text = pickle_.text(pickle_.member(settings, "PYTORCH_CUDA_ALLOC_CONF")); text && !text->empty())
       profile_.setting("env.PYTORCH_CUDA_ALLOC_CONF", *text);
-    for (const PickleValue segment : pickle_.items(bare ? top : pickle_.member(top, "segments"))) read_segment(segment);
+    for (const PickleValue segment : pickle_.items(bare ? top : pickle_.member(top, "segments")))
+      if (!pickle_.exhausted()) read_segment(segment);
     const auto traces = pickle_.items(pickle_.member(top, "device_traces"));
     if (traces.size() > kMostDevices) return fail("damaged snapshot: traces of more devices than any machine has");
     std::vector<std::uint64_t> seen;
@@ -248,6 +298,7 @@ class Snapshot {
     profile_.lacks("steps, layers, ops, dtypes and shapes");
     profile_.lacks("memory outside PyTorch's allocator");
     if (earlier) profile_.lacks("when blocks were allocated that were live before its history began");
+    if (pickle_.exhausted()) return fail("damaged snapshot: it refers to the same lists and dictionaries too often");
     return {};
   }
 
@@ -266,18 +317,19 @@ class Snapshot {
     const std::uint64_t address = number(segment, "address").value_or(0);
     device.segment(address, number(segment, "total_size").value_or(0));
     std::uint64_t at = address;  // blocks had no address before 2.1
-    for (const PickleValue block : pickle_.items(pickle_.member(segment, "blocks"))) {
-      const std::uint64_t bytes = number(block, "size").value_or(0);
-      const std::uint64_t place = number(block, "address").value_or(at);
-      if (pickle_.text(pickle_.member(block, "state")) == "active_allocated")
-        device.live({place, bytes, number(block, "requested_size").value_or(bytes),
-                     rows_.stack(pickle_, pickle_.member(block, "frames"))});
-      at = place + bytes;
+    for (const PickleValue value : pickle_.items(pickle_.member(segment, "blocks"))) {
+      if (!pickle_.afford(1)) return;
+      const Block* row = rows_.block(pickle_, value);
+      if (row == nullptr) continue;
+      Block block = *row;
+      if (!block.has_address) block.address = at;
+      if (block.live) device.live(block);
+      at = block.address + block.bytes;
     }
   }
 
   const Pickle& pickle_;
-  Rows& rows_;
+  const Rows& rows_;
   Profile& profile_;
   std::uint64_t max_split_ = ~std::uint64_t{0};
   bool expandable_ = false;
@@ -287,16 +339,17 @@ class Snapshot {
 
 bool recognizes(std::string_view bytes) { return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5; }
 
-Status read(std::string_view bytes, Profile& into) {
-  Pickle pickle(bytes);
+Status read(Source& source, Profile& into) {
+  Pickle pickle;
   Rows rows(into);
-  const auto top = pickle.read(rows);
+  const auto top = pickle.read(source, rows);
   if (!top) return std::unexpected(top.error());
   return Snapshot(pickle, rows, into).read(*top);
 }
 
 }  // namespace
 
-const Importer kImporter{.name = "torch-snapshot", .title = "a PyTorch memory snapshot", .recognizes = recognizes, .read = read};
+const Importer kImporter{
+    .name = "torch-snapshot", .title = "a PyTorch memory snapshot", .recognizes = recognizes, .stream = read};
 
 }  // namespace vramscope::importers::torch_snapshot

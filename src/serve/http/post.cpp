@@ -17,17 +17,23 @@ namespace vramscope::serve::http {
 namespace {
 
 auto invalid(std::string_view text) {
-  return fail(fmt::format("invalid address \"{}\": expected one such as http://127.0.0.1:4318", text));
+  return fail(fmt::format("invalid address \"{}\": expected an address such as http://127.0.0.1:4318", text));
 }
 
-// A timeout for connect() too, which obeys the one for sending.
-void limit_time(int fd, std::chrono::milliseconds timeout) {
-  const timeval limit{.tv_sec = timeout.count() / 1000, .tv_usec = timeout.count() % 1000 * 1000};
+using Clock = std::chrono::steady_clock;
+
+// What is left of the time for everything, so that a byte now and then does not renew it. For connect() too, which obeys the
+// limit for sending. False: nothing is left.
+bool limit_time(int fd, Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  const timeval limit{.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+  if (left <= 0) return false;
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  return true;
 }
 
-Result<support::OwnedFd> connect_to(const Url& url, std::chrono::milliseconds timeout) {
+Result<support::OwnedFd> connect_to(const Url& url, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -35,18 +41,19 @@ Result<support::OwnedFd> connect_to(const Url& url, std::chrono::milliseconds ti
   if (const int code = getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &found); code != 0)
     return fail(gai_strerror(code));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
-  int problem = 0;
+  int problem = ETIMEDOUT;
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
     support::OwnedFd fd(::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (fd) limit_time(fd.get(), timeout);
+    if (fd && !limit_time(fd.get(), deadline)) break;
     if (fd && ::connect(fd.get(), info->ai_addr, info->ai_addrlen) == 0) return fd;
     problem = errno == EINPROGRESS ? ETIMEDOUT : errno;
   }
   return fail(std::strerror(problem));
 }
 
-Status send_all(int fd, std::string_view bytes) {
+Status send_all(int fd, std::string_view bytes, Clock::time_point deadline) {
   while (!bytes.empty()) {
+    if (!limit_time(fd, deadline)) return fail(std::strerror(ETIMEDOUT));
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return fail(std::strerror(errno));
@@ -56,11 +63,12 @@ Status send_all(int fd, std::string_view bytes) {
 }
 
 // The first line of the answer; the rest is of no interest.
-Result<std::string> status_line(int fd) {
+Result<std::string> status_line(int fd, Clock::time_point deadline) {
   constexpr std::size_t kMost = 4096;
   std::string line;
   char part[512];
   while (line.size() < kMost && line.find('\n') == std::string::npos) {
+    if (!limit_time(fd, deadline)) return fail("no answer");
     const ssize_t got = ::recv(fd, part, sizeof part, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(errno == EAGAIN ? "no answer" : std::strerror(errno));
@@ -96,20 +104,25 @@ Result<Url> parse_url(std::string_view text, const Url& defaults) {
 }
 
 Status post(const Url& url, std::string_view type, std::string_view body, std::chrono::milliseconds timeout) {
-  const auto fd = connect_to(url, timeout);
+  const Clock::time_point deadline = Clock::now() + timeout;
+  const auto fd = connect_to(url, deadline);
   if (!fd) return std::unexpected(fd.error());
   const bool v6 = url.host.find(':') != std::string::npos;
   const std::string head =
       fmt::format("POST {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                   url.path, v6 ? "[" : "", url.host, v6 ? "]" : "", url.port, type, body.size());
-  if (Status sent = send_all(fd->get(), head); !sent) return sent;
-  if (Status sent = send_all(fd->get(), body); !sent) return sent;
-  const auto line = status_line(fd->get());
+  if (Status sent = send_all(fd->get(), head, deadline); !sent) return sent;
+  if (Status sent = send_all(fd->get(), body, deadline); !sent) return sent;
+  const auto line = status_line(fd->get(), deadline);
   if (!line) return std::unexpected(line.error());
-  const std::size_t space = line->find(' ');
-  if (!line->starts_with("HTTP/1.") || space == std::string::npos) return fail("the answer is not HTTP");
-  if ((*line)[std::min(space + 1, line->size() - 1)] != '2')
-    return fail(fmt::format("the server answered {}", line->substr(space + 1)));
+  return check_status(*line);
+}
+
+Status check_status(std::string_view line) {
+  const std::size_t space = line.find(' ');
+  if (!line.starts_with("HTTP/1.") || space == std::string_view::npos) return fail("the answer is not HTTP");
+  const std::string_view status = line.substr(space + 1);
+  if (!status.starts_with('2')) return fail(fmt::format("the server answered {}", status));
   return {};
 }
 

@@ -19,7 +19,10 @@ struct Url {
 // "http://host:4318/path"; without a port or a path, those of `defaults`. There is no encryption: https is refused.
 Result<Url> parse_url(std::string_view text, const Url& defaults);
 
-// Fails if the server cannot be reached, is silent for `timeout`, or answers with another status than 2xx.
+// Fails if the server cannot be reached, has not answered after `timeout`, or answers with another status than 2xx.
 Status post(const Url& url, std::string_view type, std::string_view body, std::chrono::milliseconds timeout);
+
+// Whether the first line of an answer, "HTTP/1.1 200 OK", says that the request was accepted.
+Status check_status(std::string_view line);
 
 }  // namespace vramscope::serve::http

@@ -358,7 +358,8 @@ void Server::write(int fd, Connection& connection) {
   }
   connection.out = {};
   connection.state = State::reading;
-  if (!connection.keep) {
+  // A stranger who asks on before there is an answer costs a few bytes, and the server the whole page each time.
+  if (!connection.keep || (!connection.trusted && !connection.in.empty())) {
     connection.over = true;
     return;
   }

@@ -97,10 +97,26 @@ class HttpServer : public ::testing::Test {
 TEST_F(HttpServer, AnswersSeveralRequestsOfOneConnection) {
   start();
   const Connection client(port_);
-  client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  client.send(
+      "GET /a HTTP/1.1\r\nHost: x\r\nSecret: yes\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\nSecret: yes\r\nConnection: close\r\n\r\n");
   const std::string all = client.read();
   EXPECT_NE(all.find("you asked for /a"), std::string::npos);
   EXPECT_NE(all.find("you asked for /b"), std::string::npos);
+}
+
+TEST_F(HttpServer, AStrangerWaitsForTheAnswer) {
+  start();
+  const Connection client(port_);
+  for (const char* path : {"/a", "/b"}) {
+    client.send(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", path));
+    EXPECT_NE(client.read(path).find(path), std::string::npos);
+  }
+  const Connection hasty(port_);
+  std::string all;
+  for (int i = 0; i < 50; ++i) all += "GET /c HTTP/1.1\r\nHost: x\r\n\r\n";
+  hasty.send(all);
+  const std::string answers = hasty.read();
+  EXPECT_EQ(answers.find("you asked for", answers.find("you asked for") + 1), std::string::npos) << answers;
 }
 
 TEST_F(HttpServer, ReadsAHeadThatComesInPieces) {
@@ -137,7 +153,9 @@ TEST_F(HttpServer, HoldsItsLimits) {
   EXPECT_NE(idle.read("/a").find("/a"), std::string::npos);
   EXPECT_EQ(idle.read(), "");  // closed by the server
   const Connection many(port_);
-  many.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::string requests;  // with the token: a stranger gets no second answer at all
+  for (const char* path : {"/a", "/b", "/c"}) requests += fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nSecret: yes\r\n\r\n", path);
+  many.send(requests);
   const std::string all = many.read();
   EXPECT_NE(all.find("/b"), std::string::npos);
   EXPECT_EQ(all.find("/c"), std::string::npos);

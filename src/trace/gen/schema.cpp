@@ -144,6 +144,11 @@ std::string_view name_of(EventKind value) {
     case EventKind::float64_enters: return "float64_enters";
     case EventKind::host_line: return "host_line";
     case EventKind::pool_limit: return "pool_limit";
+    case EventKind::built_layers: return "built_layers";
+    case EventKind::program_plan: return "program_plan";
+    case EventKind::state_not_donated: return "state_not_donated";
+    case EventKind::donation_failed: return "donation_failed";
+    case EventKind::replicated_arguments: return "replicated_arguments";
   }
   return "?";
 }
@@ -165,6 +170,11 @@ std::optional<Report> report_of(EventKind kind, std::span<const StringId, base::
     case EventKind::float64_enters: return Float64Enters{texts[0], numbers[0], numbers[1]};
     case EventKind::host_line: return HostLine{texts[0], texts[1], numbers[0], numbers[1], numbers[2], numbers[3]};
     case EventKind::pool_limit: return PoolLimit{numbers[0], numbers[1]};
+    case EventKind::built_layers: return BuiltLayers{texts[0], numbers[0], numbers[1], numbers[2]};
+    case EventKind::program_plan: return ProgramPlan{texts[0], texts[1], numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+    case EventKind::state_not_donated: return StateNotDonated{texts[0], texts[1], texts[2], numbers[0], numbers[1]};
+    case EventKind::donation_failed: return DonationFailed{texts[0], texts[1], texts[2], texts[3], numbers[0], numbers[1]};
+    case EventKind::replicated_arguments: return ReplicatedArguments{texts[0], texts[1], static_cast<Category>(numbers[0]), texts[2], numbers[1], numbers[2], numbers[3], numbers[4]};
     default: return std::nullopt;
   }
 }
@@ -185,6 +195,11 @@ std::optional<Report> report_at(const Tables& tables, EventKind kind, std::size_
     case EventKind::float64_enters: return tables.float64_enters.row(row);
     case EventKind::host_line: return tables.host_line.row(row);
     case EventKind::pool_limit: return tables.pool_limit.row(row);
+    case EventKind::built_layers: return tables.built_layers.row(row);
+    case EventKind::program_plan: return tables.program_plan.row(row);
+    case EventKind::state_not_donated: return tables.state_not_donated.row(row);
+    case EventKind::donation_failed: return tables.donation_failed.row(row);
+    case EventKind::replicated_arguments: return tables.replicated_arguments.row(row);
     default: return std::nullopt;
   }
 }
@@ -249,6 +264,26 @@ struct Push {
   EventKind operator()(const PoolLimit& row) const {
     tables.pool_limit.push(row);
     return EventKind::pool_limit;
+  }
+  EventKind operator()(const BuiltLayers& row) const {
+    tables.built_layers.push(row);
+    return EventKind::built_layers;
+  }
+  EventKind operator()(const ProgramPlan& row) const {
+    tables.program_plan.push(row);
+    return EventKind::program_plan;
+  }
+  EventKind operator()(const StateNotDonated& row) const {
+    tables.state_not_donated.push(row);
+    return EventKind::state_not_donated;
+  }
+  EventKind operator()(const DonationFailed& row) const {
+    tables.donation_failed.push(row);
+    return EventKind::donation_failed;
+  }
+  EventKind operator()(const ReplicatedArguments& row) const {
+    tables.replicated_arguments.push(row);
+    return EventKind::replicated_arguments;
   }
 };
 

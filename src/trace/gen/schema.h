@@ -17,7 +17,7 @@
 namespace vramscope::trace {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;
+inline constexpr std::uint16_t kMinor = 3;
 inline constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 using base::Level;
@@ -262,6 +262,11 @@ enum class EventKind : std::uint8_t {
   float64_enters = 35,
   host_line = 36,
   pool_limit = 40,
+  built_layers = 41,
+  program_plan = 50,
+  state_not_donated = 51,
+  donation_failed = 52,
+  replicated_arguments = 53,
 };
 std::string_view name_of(EventKind value);
 
@@ -539,6 +544,61 @@ struct PoolLimit {
   std::uint64_t device{};
   std::uint64_t bytes{};
   bool operator==(const PoolLimit&) const = default;
+};
+
+// A model was put together: layers were called with symbols, before anything was traced.
+struct BuiltLayers {
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t layers{};
+  std::uint64_t bytes{};
+  bool operator==(const BuiltLayers&) const = default;
+};
+
+// What XLA plans to take on each device for one execution of a program of JAX.
+struct ProgramPlan {
+  StringId function{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t arguments{};
+  std::uint64_t outputs{};
+  std::uint64_t aliased{};
+  std::uint64_t temporaries{};
+  bool operator==(const ProgramPlan&) const = default;
+};
+
+// A program of JAX returns new versions of arguments that it was not given to reuse: the old and the new version exist at once.
+struct StateNotDonated {
+  StringId function{};
+  StringId arguments{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  bool operator==(const StateNotDonated&) const = default;
+};
+
+// Arguments were donated to a program of JAX, but no result takes their place.
+struct DonationFailed {
+  StringId function{};
+  StringId arguments{};
+  StringId reason{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  bool operator==(const DonationFailed&) const = default;
+};
+
+// Arguments of one category of which several devices hold the same copy.
+struct ReplicatedArguments {
+  StringId function{};
+  StringId arguments{};
+  Category category{};
+  StringId file{};
+  std::uint64_t line{};
+  std::uint64_t bytes{};
+  std::uint64_t copies{};
+  std::uint64_t sharded{};
+  bool operator==(const ReplicatedArguments&) const = default;
 };
 
 struct AllocColumns {
@@ -1009,6 +1069,101 @@ struct PoolLimitColumns {
   }
 };
 
+struct BuiltLayersColumns {
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> layers;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return file.size(); }
+  BuiltLayers row(std::size_t i) const { return {file[i], line[i], layers[i], bytes[i]}; }
+  void push(const BuiltLayers& r) {
+    file.push_back(r.file);
+    line.push_back(r.line);
+    layers.push_back(r.layers);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct ProgramPlanColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> arguments;
+  std::vector<std::uint64_t> outputs;
+  std::vector<std::uint64_t> aliased;
+  std::vector<std::uint64_t> temporaries;
+  std::size_t size() const { return function.size(); }
+  ProgramPlan row(std::size_t i) const { return {function[i], file[i], line[i], arguments[i], outputs[i], aliased[i], temporaries[i]}; }
+  void push(const ProgramPlan& r) {
+    function.push_back(r.function);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    arguments.push_back(r.arguments);
+    outputs.push_back(r.outputs);
+    aliased.push_back(r.aliased);
+    temporaries.push_back(r.temporaries);
+  }
+};
+
+struct StateNotDonatedColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> arguments;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return function.size(); }
+  StateNotDonated row(std::size_t i) const { return {function[i], arguments[i], file[i], line[i], bytes[i]}; }
+  void push(const StateNotDonated& r) {
+    function.push_back(r.function);
+    arguments.push_back(r.arguments);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct DonationFailedColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> arguments;
+  std::vector<StringId> reason;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::size_t size() const { return function.size(); }
+  DonationFailed row(std::size_t i) const { return {function[i], arguments[i], reason[i], file[i], line[i], bytes[i]}; }
+  void push(const DonationFailed& r) {
+    function.push_back(r.function);
+    arguments.push_back(r.arguments);
+    reason.push_back(r.reason);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+  }
+};
+
+struct ReplicatedArgumentsColumns {
+  std::vector<StringId> function;
+  std::vector<StringId> arguments;
+  std::vector<Category> category;
+  std::vector<StringId> file;
+  std::vector<std::uint64_t> line;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> copies;
+  std::vector<std::uint64_t> sharded;
+  std::size_t size() const { return function.size(); }
+  ReplicatedArguments row(std::size_t i) const { return {function[i], arguments[i], category[i], file[i], line[i], bytes[i], copies[i], sharded[i]}; }
+  void push(const ReplicatedArguments& r) {
+    function.push_back(r.function);
+    arguments.push_back(r.arguments);
+    category.push_back(r.category);
+    file.push_back(r.file);
+    line.push_back(r.line);
+    bytes.push_back(r.bytes);
+    copies.push_back(r.copies);
+    sharded.push_back(r.sharded);
+  }
+};
+
 // The events of one chunk by kind.
 struct Tables {
   AllocColumns alloc;
@@ -1039,6 +1194,11 @@ struct Tables {
   Float64EntersColumns float64_enters;
   HostLineColumns host_line;
   PoolLimitColumns pool_limit;
+  BuiltLayersColumns built_layers;
+  ProgramPlanColumns program_plan;
+  StateNotDonatedColumns state_not_donated;
+  DonationFailedColumns donation_failed;
+  ReplicatedArgumentsColumns replicated_arguments;
 };
 
 // Calls f(field_id, name, coding, column) for each column of a table, in schema order.
@@ -1318,6 +1478,61 @@ void for_each_column(Columns& columns, F&& f) {
   f(2, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
 }
 
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, BuiltLayersColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(2, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(3, std::string_view{"layers"}, std::string_view{"plain"}, columns.layers);
+  f(4, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, ProgramPlanColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(3, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(4, std::string_view{"arguments"}, std::string_view{"plain"}, columns.arguments);
+  f(5, std::string_view{"outputs"}, std::string_view{"plain"}, columns.outputs);
+  f(6, std::string_view{"aliased"}, std::string_view{"plain"}, columns.aliased);
+  f(7, std::string_view{"temporaries"}, std::string_view{"plain"}, columns.temporaries);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, StateNotDonatedColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"arguments"}, std::string_view{"plain"}, columns.arguments);
+  f(3, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(4, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(5, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, DonationFailedColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"arguments"}, std::string_view{"plain"}, columns.arguments);
+  f(3, std::string_view{"reason"}, std::string_view{"plain"}, columns.reason);
+  f(4, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(5, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(6, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+}
+
+template <typename Columns, typename F>
+  requires requires(Columns& c) { requires std::is_same_v<std::remove_const_t<Columns>, ReplicatedArgumentsColumns>; }
+void for_each_column(Columns& columns, F&& f) {
+  f(1, std::string_view{"function"}, std::string_view{"plain"}, columns.function);
+  f(2, std::string_view{"arguments"}, std::string_view{"plain"}, columns.arguments);
+  f(3, std::string_view{"category"}, std::string_view{"plain"}, columns.category);
+  f(4, std::string_view{"file"}, std::string_view{"plain"}, columns.file);
+  f(5, std::string_view{"line"}, std::string_view{"plain"}, columns.line);
+  f(6, std::string_view{"bytes"}, std::string_view{"plain"}, columns.bytes);
+  f(7, std::string_view{"copies"}, std::string_view{"plain"}, columns.copies);
+  f(8, std::string_view{"sharded"}, std::string_view{"plain"}, columns.sharded);
+}
+
 // Calls f(kind, table) for each event table.
 template <typename T, typename F>
   requires std::is_same_v<std::remove_const_t<T>, Tables>
@@ -1350,6 +1565,11 @@ void for_each_table(T& tables, F&& f) {
   f(EventKind::float64_enters, tables.float64_enters);
   f(EventKind::host_line, tables.host_line);
   f(EventKind::pool_limit, tables.pool_limit);
+  f(EventKind::built_layers, tables.built_layers);
+  f(EventKind::program_plan, tables.program_plan);
+  f(EventKind::state_not_donated, tables.state_not_donated);
+  f(EventKind::donation_failed, tables.donation_failed);
+  f(EventKind::replicated_arguments, tables.replicated_arguments);
 }
 
 // Calls f(kind, pointer to member of Tables) for each event table.
@@ -1383,6 +1603,11 @@ void for_each_table_member(F&& f) {
   f(EventKind::float64_enters, &Tables::float64_enters);
   f(EventKind::host_line, &Tables::host_line);
   f(EventKind::pool_limit, &Tables::pool_limit);
+  f(EventKind::built_layers, &Tables::built_layers);
+  f(EventKind::program_plan, &Tables::program_plan);
+  f(EventKind::state_not_donated, &Tables::state_not_donated);
+  f(EventKind::donation_failed, &Tables::donation_failed);
+  f(EventKind::replicated_arguments, &Tables::replicated_arguments);
 }
 
 // Calls f(field_id, pointer to member) for each field of a reported event, in schema order.
@@ -1524,8 +1749,63 @@ void for_each_field(F&& f) {
   f(2, &PoolLimit::bytes);
 }
 
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, BuiltLayers>
+void for_each_field(F&& f) {
+  f(1, &BuiltLayers::file);
+  f(2, &BuiltLayers::line);
+  f(3, &BuiltLayers::layers);
+  f(4, &BuiltLayers::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, ProgramPlan>
+void for_each_field(F&& f) {
+  f(1, &ProgramPlan::function);
+  f(2, &ProgramPlan::file);
+  f(3, &ProgramPlan::line);
+  f(4, &ProgramPlan::arguments);
+  f(5, &ProgramPlan::outputs);
+  f(6, &ProgramPlan::aliased);
+  f(7, &ProgramPlan::temporaries);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, StateNotDonated>
+void for_each_field(F&& f) {
+  f(1, &StateNotDonated::function);
+  f(2, &StateNotDonated::arguments);
+  f(3, &StateNotDonated::file);
+  f(4, &StateNotDonated::line);
+  f(5, &StateNotDonated::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, DonationFailed>
+void for_each_field(F&& f) {
+  f(1, &DonationFailed::function);
+  f(2, &DonationFailed::arguments);
+  f(3, &DonationFailed::reason);
+  f(4, &DonationFailed::file);
+  f(5, &DonationFailed::line);
+  f(6, &DonationFailed::bytes);
+}
+
+template <typename Entry, typename F>
+  requires std::is_same_v<Entry, ReplicatedArguments>
+void for_each_field(F&& f) {
+  f(1, &ReplicatedArguments::function);
+  f(2, &ReplicatedArguments::arguments);
+  f(3, &ReplicatedArguments::category);
+  f(4, &ReplicatedArguments::file);
+  f(5, &ReplicatedArguments::line);
+  f(6, &ReplicatedArguments::bytes);
+  f(7, &ReplicatedArguments::copies);
+  f(8, &ReplicatedArguments::sharded);
+}
+
 // One reported event.
-using Report = std::variant<VariableOp, HeldTensors, PersistentTape, Retrace, BakedConstant, Float64Variable, DatasetOnDevice, CachedDataset, TracedGraph, DatasetStage, StageBuffer, Float64Enters, HostLine, PoolLimit>;
+using Report = std::variant<VariableOp, HeldTensors, PersistentTape, Retrace, BakedConstant, Float64Variable, DatasetOnDevice, CachedDataset, TracedGraph, DatasetStage, StageBuffer, Float64Enters, HostLine, PoolLimit, BuiltLayers, ProgramPlan, StateNotDonated, DonationFailed, ReplicatedArguments>;
 // From its texts and numbers, each in the order of its fields; none if events of this kind are not reported.
 std::optional<Report> report_of(EventKind kind, std::span<const StringId, base::kReportTexts> texts,
                                 std::span<const std::uint64_t, base::kReportNumbers> numbers);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace vramscope::whatif {
@@ -12,21 +13,26 @@ constexpr double kTolerance = 0.002;  // of the ratio of two sizes
 constexpr double kGap = 1;            // cost of an allocation without a counterpart
 constexpr std::size_t kMostCells = 4'000'000, kMostCellsInAll = 200'000'000;
 
-double match_cost(Bytes small, Bytes large, double ratio) {
+// How sizes may grow: with the ratio of two batches, or up to the square of that of two lengths.
+struct Growth {
+  double ratio = 1, most = 1;
+};
+
+double match_cost(Bytes small, Bytes large, const Growth& growth) {
   if (small == large) return 0;
   const double grown = static_cast<double>(large) / static_cast<double>(std::max<Bytes>(small, 1));
-  if (std::abs(grown / ratio - 1) <= kTolerance) return 0.05;
-  return grown > 1 && grown < ratio ? 0.6 : 3;
+  if (std::abs(grown / growth.ratio - 1) <= kTolerance || std::abs(grown / growth.most - 1) <= kTolerance) return 0.05;
+  return grown > 1 && grown < growth.most ? 0.6 : 3;
 }
 
 using Sizes = std::vector<Bytes>;
 // For each of `large`, its counterpart in `small`, or -1.
 using Pairs = std::vector<int>;
 
-double cost_of(const Sizes& small, const Sizes& large, const Pairs& pairs, double ratio) {
+double cost_of(const Sizes& small, const Sizes& large, const Pairs& pairs, const Growth& growth) {
   double sum = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i)
-    sum += pairs[i] < 0 ? kGap : match_cost(small[static_cast<std::size_t>(pairs[i])], large[i], ratio);
+    sum += pairs[i] < 0 ? kGap : match_cost(small[static_cast<std::size_t>(pairs[i])], large[i], growth);
   return sum;
 }
 
@@ -52,7 +58,7 @@ Pairs by_rank(const Sizes& small, const Sizes& large) {
 
 // The alignment with the lowest cost: libraries ask for other workspaces at other sizes, so that one list is longer.
 // `cells_left`: so many comparisons are left to all of them.
-Pairs aligned(const Sizes& small, const Sizes& large, double ratio, std::size_t& cells_left) {
+Pairs aligned(const Sizes& small, const Sizes& large, const Growth& growth, std::size_t& cells_left) {
   const std::size_t rows = small.size() + 1, columns = large.size() + 1;
   if (rows * columns > std::min(kMostCells, cells_left)) return in_order(small.size(), large.size());
   cells_left -= rows * columns;
@@ -63,10 +69,10 @@ Pairs aligned(const Sizes& small, const Sizes& large, double ratio, std::size_t&
   for (std::size_t i = 1; i < rows; ++i)
     for (std::size_t j = 1; j < columns; ++j)
       cell(i, j) = std::min(
-          {cell(i - 1, j - 1) + match_cost(small[i - 1], large[j - 1], ratio), cell(i - 1, j) + kGap, cell(i, j - 1) + kGap});
+          {cell(i - 1, j - 1) + match_cost(small[i - 1], large[j - 1], growth), cell(i - 1, j) + kGap, cell(i, j - 1) + kGap});
   Pairs out(large.size(), -1);
   for (std::size_t i = rows - 1, j = columns - 1; i > 0 && j > 0;) {
-    if (cell(i, j) == cell(i - 1, j - 1) + match_cost(small[i - 1], large[j - 1], ratio)) {
+    if (cell(i, j) == cell(i - 1, j - 1) + match_cost(small[i - 1], large[j - 1], growth)) {
       out[--j] = static_cast<int>(--i);
     } else if (cell(i, j) == cell(i - 1, j) + kGap) {
       --i;
@@ -77,12 +83,12 @@ Pairs aligned(const Sizes& small, const Sizes& large, double ratio, std::size_t&
   return out;
 }
 
-Pairs paired(const Sizes& small, const Sizes& large, double ratio, std::size_t& cells_left) {
-  if (small.size() != large.size()) return aligned(small, large, ratio, cells_left);
+Pairs paired(const Sizes& small, const Sizes& large, const Growth& growth, std::size_t& cells_left) {
+  if (small.size() != large.size()) return aligned(small, large, growth, cells_left);
   Pairs out = in_order(small.size(), large.size());
-  const double cost = cost_of(small, large, out, ratio);
+  const double cost = cost_of(small, large, out, growth);
   if (cost == 0) return out;
-  if (Pairs ranked = by_rank(small, large); cost_of(small, large, ranked, ratio) < cost) return ranked;
+  if (Pairs ranked = by_rank(small, large); cost_of(small, large, ranked, growth) < cost) return ranked;
   return out;
 }
 
@@ -109,10 +115,25 @@ const Group* counterpart(const Groups& groups, std::uint64_t key, std::uint32_t 
   return at != groups.end() && at->first.first == key ? &at->second : nullptr;
 }
 
+// For each request of `large`, the size of its counterpart in `small`.
+std::vector<std::optional<Bytes>> counterparts(const Recording& small, const Recording& large, const Growth& growth) {
+  const Groups from = grouped(small.requests), to = grouped(large.requests);
+  std::vector<std::optional<Bytes>> out(large.requests.size());
+  std::size_t cells_left = kMostCellsInAll;
+  for (const auto& [place, group] : to) {
+    const Group* const other = counterpart(from, place.first, place.second);
+    if (other == nullptr) continue;
+    const Pairs pairs = paired(other->sizes, group.sizes, growth, cells_left);
+    for (std::size_t i = 0; i < group.at.size(); ++i)
+      if (pairs[i] >= 0) out[group.at[i]] = other->sizes[static_cast<std::size_t>(pairs[i])];
+  }
+  return out;
+}
+
 }  // namespace
 
 Bytes Scaling::at(double batch) const {
-  const double bytes = fixed + per_unit * batch;
+  const double bytes = fixed + per_unit * batch + per_square * batch * batch;
   return bytes < 1 ? 1 : static_cast<Bytes>(std::llround(bytes));
 }
 
@@ -128,21 +149,45 @@ Scaling line_through(double batch_small, Bytes small, double batch_large, Bytes 
   return {fixed, per_unit, fixed < 0};
 }
 
+Scaling parabola_through(const SizeAt& small, const SizeAt& middle, const SizeAt& large) {
+  const Scaling line = line_through(small.length, small.bytes, large.length, large.bytes);
+  const auto on_line = static_cast<double>(line.at(middle.length)), between = static_cast<double>(middle.bytes);
+  if (!line.uncertain && std::abs(on_line - between) <= kTolerance * between) return line;
+  const auto slope = [](const SizeAt& a, const SizeAt& b) {
+    return (static_cast<double>(b.bytes) - static_cast<double>(a.bytes)) / (b.length - a.length);
+  };
+  const double square = (slope(middle, large) - slope(small, middle)) / (large.length - small.length);
+  const double per_unit = slope(small, middle) - square * (small.length + middle.length);
+  const double fixed = static_cast<double>(small.bytes) - per_unit * small.length - square * small.length * small.length;
+  // Bent downward: another algorithm was chosen.
+  if (square < 0) return {static_cast<double>(large.bytes), 0, true};
+  return {fixed, per_unit, false, square};
+}
+
 std::vector<Scaling> scalings(const Recording& small, const Recording& large) {
   const double ratio = large.batch / small.batch;
-  const Groups from = grouped(small.requests), to = grouped(large.requests);
-  std::vector<Scaling> out(large.requests.size());
-  std::size_t cells_left = kMostCellsInAll;
-  for (const auto& [place, group] : to) {
-    const Group* const other = counterpart(from, place.first, place.second);
-    const Pairs pairs = other != nullptr ? paired(other->sizes, group.sizes, ratio, cells_left) : Pairs(group.at.size(), -1);
-    for (std::size_t i = 0; i < group.at.size(); ++i) {
-      Scaling& scaling = out[group.at[i]];
-      if (pairs[i] < 0)
-        scaling = {static_cast<double>(group.sizes[i]), 0, true};
-      else
-        scaling = line_through(small.batch, other->sizes[static_cast<std::size_t>(pairs[i])], large.batch, group.sizes[i]);
-    }
+  const auto others = counterparts(small, large, {ratio, ratio});
+  std::vector<Scaling> out;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Bytes bytes = large.requests[i].bytes;
+    out.push_back(others[i] ? line_through(small.batch, *others[i], large.batch, bytes)
+                            : Scaling{static_cast<double>(bytes), 0, true});
+  }
+  return out;
+}
+
+std::vector<Scaling> scalings(const Recording& small, const Recording& middle, const Recording& large) {
+  const auto from = [&](const Recording& other) {
+    const double ratio = large.batch / other.batch;
+    return counterparts(other, large, {ratio, ratio * ratio});
+  };
+  const auto first = from(small), second = from(middle);
+  std::vector<Scaling> out;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Bytes bytes = large.requests[i].bytes;
+    out.push_back(first[i] && second[i]
+                      ? parabola_through({small.batch, *first[i]}, {middle.batch, *second[i]}, {large.batch, bytes})
+                      : Scaling{static_cast<double>(bytes), 0, true});
   }
   return out;
 }

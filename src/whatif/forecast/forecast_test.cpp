@@ -31,6 +31,21 @@ TEST(Scalings, MatchPlacesOfTheProgram) {
   EXPECT_EQ(at(scalings({small, 8}, {large, 16}), 32), (std::vector<Bytes>{500, 400, 320}));
 }
 
+TEST(ParabolaThrough, AttentionThatIsStored) {
+  const auto size = [](double t) { return SizeAt{t, static_cast<Bytes>(300 + 40 * t + 8 * t * t)}; };
+  EXPECT_EQ(parabola_through(size(64), size(128), size(256)).at(1024), size(1024).bytes);
+  EXPECT_EQ(parabola_through({64, 6400}, {128, 12800}, {256, 25600}).at(1024), 102400u);
+  EXPECT_EQ(parabola_through({64, 500}, {128, 500}, {256, 500}).at(1024), 500u);
+  EXPECT_TRUE(parabola_through({64, 1000}, {128, 9000}, {256, 9500}).uncertain);
+}
+
+TEST(Scalings, ThreeLengthsMatchSquaresToo) {
+  // One key, one block that grows with the square and one with the length, in another order in the last recording.
+  const auto small = program({{1, 100}, {1, 640}}), middle = program({{1, 400}, {1, 1280}}),
+             large = program({{1, 2560}, {1, 1600}});
+  EXPECT_EQ(at(scalings({small, 10}, {middle, 20}, {large, 40}), 80), (std::vector<Bytes>{5120, 6400}));
+}
+
 TEST(Scalings, ThreadsThatTookTurns) {
   // The same op twice, in the other order.
   const auto small = program({{1, 100}, {1, 4000}}), large = program({{1, 8000}, {1, 200}});

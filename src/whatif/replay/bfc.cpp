@@ -5,11 +5,7 @@
 namespace vramscope::whatif {
 namespace {
 
-constexpr Bytes kQuantum = 256;
-constexpr Bytes kFirstRegion = Bytes{2} << 20;
-constexpr Bytes kMostSlack = Bytes{128} << 20;
-
-Bytes rounded_up(Bytes bytes) { return std::max(kQuantum, (bytes + kQuantum - 1) / kQuantum * kQuantum); }
+Bytes rounded_up(Bytes bytes) { return std::max(kBfcQuantum, (bytes + kBfcQuantum - 1) / kBfcQuantum * kBfcQuantum); }
 
 }  // namespace
 
@@ -19,8 +15,8 @@ BfcAllocator::BfcAllocator(const BfcSettings& settings, const DeviceOptions& dev
   settings_.limit = std::min(settings_.limit, kLargestDevice);
   most_slack_ = settings_.fragmentation_fraction > 0
                     ? static_cast<Bytes>(settings_.fragmentation_fraction * static_cast<double>(settings_.limit))
-                    : kMostSlack;
-  step_ = rounded_up(settings_.growth ? std::min(settings_.limit, kFirstRegion) : settings_.limit);
+                    : kBfcMostSlack;
+  step_ = rounded_up(settings_.growth ? std::min(settings_.limit, kBfcFirstRegion) : settings_.limit);
 }
 
 bool BfcAllocator::allocate(const Event& request) {
@@ -65,7 +61,7 @@ BfcAllocator::Ref BfcAllocator::find(Bytes rounded) {
 }
 
 bool BfcAllocator::extend(Bytes rounded) {
-  const Bytes available = (settings_.limit - std::min(settings_.limit, counters_.reserved)) / kQuantum * kQuantum;
+  const Bytes available = (settings_.limit - std::min(settings_.limit, counters_.reserved)) / kBfcQuantum * kBfcQuantum;
   if (rounded > available) return false;
   bool doubled = false;
   for (; rounded > step_; step_ *= 2) {

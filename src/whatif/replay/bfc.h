@@ -9,6 +9,10 @@
 
 namespace vramscope::whatif {
 
+inline constexpr Bytes kBfcQuantum = 256;                 // sizes and regions are multiples of it
+inline constexpr Bytes kBfcFirstRegion = Bytes{2} << 20;  // with growth; each following one is twice as large
+inline constexpr Bytes kBfcMostSlack = Bytes{128} << 20;  // that it leaves in a chunk
+
 struct BfcSettings {
   Bytes limit = kUnlimited;
   bool growth = true;                 // false: the first request takes the whole limit as one region

@@ -29,13 +29,14 @@ std::unique_ptr<Allocator> make_allocator(const Scenario& scenario) {
   return std::make_unique<Uncached>(scenario.device);
 }
 
-Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on_failure) {
+Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on_failure, std::span<const char> optional) {
   Outcome out;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     if (allocator.device().exhausted()) break;
     if (event.what == What::alloc) {
       if (event.bytes <= kLargestDevice && allocator.allocate(event)) continue;
+      if (event.block < optional.size() && optional[event.block] != 0) continue;
       if (out.completed()) {
         out.failed_at = i;
         out.failed_bytes = event.bytes;
@@ -56,7 +57,7 @@ Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on
 }
 
 Outcome replay(std::span<const Event> events, const Scenario& scenario, OnFailure on_failure) {
-  return replay(events, *make_allocator(scenario), on_failure);
+  return replay(events, *make_allocator(scenario), on_failure, scenario.optional);
 }
 
 unsigned orders_for(std::size_t events, const OrderBudget& budget) {

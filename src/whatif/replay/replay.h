@@ -23,6 +23,7 @@ struct Scenario {
   BfcSettings bfc = {};
   StreamPoolSettings pool = {};
   DeviceOptions device = {};
+  std::span<const char> optional = {};  // by block: not 0 if the program goes on without it when it is refused
   // The most that the allocator may hold: its own limit, which it tries to keep within.
   void set_limit(Bytes bytes);
 };
@@ -38,7 +39,8 @@ struct Outcome {
 
 enum class OnFailure : std::uint8_t { stop, go_on };
 // Ends early, with an outcome that means nothing, when the work of the device's options is exhausted.
-Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on_failure = OnFailure::stop);
+Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on_failure = OnFailure::stop,
+               std::span<const char> optional = {});
 Outcome replay(std::span<const Event> events, const Scenario& scenario, OnFailure on_failure = OnFailure::stop);
 
 // Which of several equal free blocks is used depends on addresses that a replay cannot know. So: the reserved peak over several

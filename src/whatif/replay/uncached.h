@@ -8,6 +8,8 @@
 
 namespace vramscope::whatif {
 
+inline constexpr Bytes kDriverSlab = Bytes{2} << 20;  // of the CUDA driver, as measured on an H200
+
 class Uncached final : public Allocator {
  public:
   explicit Uncached(const DeviceOptions& device) : Allocator(device) {}
@@ -48,7 +50,7 @@ class Uncached final : public Allocator {
   std::uint64_t address_of(std::uint32_t /*block*/) const override { return 0; }
 
  private:
-  static constexpr Bytes kSlab = Bytes{2} << 20, kQuantum = 512;
+  static constexpr Bytes kSlab = kDriverSlab, kQuantum = 512;
   static Bytes slabs_for(Bytes small) { return (small + kSlab - 1) / kSlab * kSlab; }
   Bytes small_ = 0;
   std::vector<Bytes> owned_;  // size by block number

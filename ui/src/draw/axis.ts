@@ -1,4 +1,6 @@
 // Round numbers for axes: zero based, 1-2-5.
+import type { Tokens } from "./tokens";
+
 /** The smallest round number of ticks that lies above `highest`, and its step. Sizes step in powers of two times 1, 2, 5. */
 export function byteScale(highest: number, unit: number, lines = 5): { top: number; step: number } {
   const value = Math.max(highest / unit, 1e-9);
@@ -23,4 +25,16 @@ export function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   for (const factor of [1, 2, 5, 10]) if (factor * power >= value * 0.9999) return factor * power;
   return 10 * power;
+}
+
+/** A line and a figure for each step of the scale, from x0 to the right edge. */
+export function drawByteGrid(ctx: CanvasRenderingContext2D, tokens: Tokens, scale: { top: number; step: number }, unitBytes: number, y: (bytes: number) => number, x0: number, width: number): void {
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  for (let bytes = 0; bytes <= scale.top * 1.001; bytes += scale.step) {
+    ctx.fillStyle = tokens.line;
+    ctx.fillRect(x0, Math.round(y(bytes)), width - x0, 1);
+    ctx.fillStyle = tokens["text-3"];
+    ctx.fillText((bytes / unitBytes).toLocaleString("en-US", { maximumFractionDigits: 1 }), x0 - 8, y(bytes));
+  }
 }

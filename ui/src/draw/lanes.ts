@@ -1,7 +1,8 @@
 // The timeline from top to bottom: ruler, bands, device, pool, live blocks, events, host. One canvas, one scale of time.
 import type { Band, Loss, MarkPoint, Track } from "../gen/rpc";
 import { duration, type Unit } from "../format/numbers";
-import { middle, shown } from "../format/names";
+import { shown } from "../format/names";
+import { cut } from "./fit";
 import { byteScale, tickText, timeTicks } from "./axis";
 import { onPixels, runs } from "./pixels";
 import { drawStack, type Piece } from "./stack";
@@ -194,12 +195,15 @@ function dashed(ctx: CanvasRenderingContext2D, tokens: Tokens, d: LanesData, at:
   ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
   const wide = ctx.measureText(text).width;
+  // At the left end, unless the cursor would go through it.
+  const cursor = d.cursor === null ? -1 : d.scale.x(d.cursor);
+  const left = cursor > d.scale.left - 8 && cursor < d.scale.left + wide + 18 ? d.scale.right - wide - 14 : d.scale.left;
   ctx.fillStyle = tokens.surface;
   ctx.globalAlpha = 0.85;
-  ctx.fillRect(d.scale.left + 4, at - 16, wide + 6, 14);
+  ctx.fillRect(left + 4, at - 16, wide + 6, 14);
   ctx.globalAlpha = 1;
   ctx.fillStyle = tokens["text-2"];
-  ctx.fillText(text, d.scale.left + 7, at - 5);
+  ctx.fillText(text, left + 7, at - 5);
 }
 
 function mark(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData, point: MarkPoint): void {
@@ -376,12 +380,3 @@ function plaque(ctx: CanvasRenderingContext2D, tokens: Tokens, text: string, x: 
   ctx.fillStyle = tokens.text;
   ctx.fillText(text, x, y + 0.5);
 }
-
-/** As much of a text as there is room for, cut in the middle. */
-export function cut(ctx: CanvasRenderingContext2D, text: string, room: number): string {
-  if (ctx.measureText(text).width <= room) return text;
-  let n = Math.max(0, Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width)) + 1);
-  while (n > 2 && ctx.measureText(middle(text, n)).width > room) n--;
-  return n > 2 ? middle(text, n) : "";
-}
-

@@ -3,7 +3,7 @@
 import type { PoolMap } from "../gen/rpc";
 import { inUnit, type Unit } from "../format/numbers";
 import { hex, shown } from "../format/names";
-import { cut } from "./lanes";
+import { fitName } from "./fit";
 import { hatch, inkOn, type Tokens } from "./tokens";
 
 export const LEFT = 156;
@@ -128,7 +128,8 @@ function label(ctx: CanvasRenderingContext2D, map: PoolMap, i: number, span: { x
   }
   ctx.textAlign = "left";
   ctx.font = "11px Inter, system-ui, sans-serif";
-  ctx.fillText(cut(ctx, shown(map.labels[map.label[i]!] ?? "", 120), room), span.x + 7, span.y + 11.5);
+  const name = shown(map.labels[map.label[i]!] ?? "", 120);
+  ctx.fillText(fitName(ctx, name, room, name.includes(" ") ? [name.slice(0, name.indexOf(" "))] : []), span.x + 7, span.y + 11.5); // else the layer alone
 }
 
 /** Sizes of the large holes, written where they begin. */

@@ -1,5 +1,5 @@
 // What is left after each step: a staircase, from zero.
-import { byteScale } from "./axis";
+import { byteScale, drawByteGrid } from "./axis";
 import type { Tokens } from "./tokens";
 import { inUnit, type Unit } from "../format/numbers";
 
@@ -9,14 +9,7 @@ export function drawStaircase(ctx: CanvasRenderingContext2D, width: number, heig
   const x0 = 52, bottom = height - 22, top = 12;
   const scale = byteScale(left.reduce((a, b) => Math.max(a, b), 0), unit.bytes, 4);
   const y = (v: number) => bottom - (v / scale.top) * (bottom - top);
-  ctx.textAlign = "right";
-  ctx.textBaseline = "middle";
-  for (let v = 0; v <= scale.top * 1.001; v += scale.step) {
-    ctx.fillStyle = tokens.line;
-    ctx.fillRect(x0, Math.round(y(v)), width - x0, 1);
-    ctx.fillStyle = tokens["text-3"];
-    ctx.fillText((v / unit.bytes).toLocaleString("en-US", { maximumFractionDigits: 1 }), x0 - 8, y(v));
-  }
+  drawByteGrid(ctx, tokens, scale, unit.bytes, y, x0, width);
   const slot = (width - x0) / n;
   ctx.beginPath();
   ctx.moveTo(x0, y(0));

@@ -5,16 +5,16 @@ import type { RunBlocks } from "./live";
 
 const SIDE_ROWS = 8, TABLE_ROWS = 60; // as src/serve/answer_live.cpp
 const MOST_CHILDREN = 24, MOST_NODES = 3000; // as src/serve/tree.cpp
-const ROW_KEYS = ["category", "layer", "op", "region", "shape", "dtype", "line", "known"];
+export const ROW_KEYS = ["category", "layer", "op", "region", "shape", "dtype", "line", "known"];
 
 /** Where and when: what an answer in the report says about the same instant, as far as there is one. */
 export interface When { moment: number; t: number; note: string; atLeast: boolean; link: string; step: number | null; stepUs: number | null }
 
-function sum(run: RunBlocks, blocks: number[]): number {
+export function sum(run: RunBlocks, blocks: number[]): number {
   return blocks.reduce((total, block) => total + run.bytes(block), 0);
 }
 
-function groups(run: RunBlocks, blocks: number[], fields: string[]): Map<string, number[]> {
+export function groups(run: RunBlocks, blocks: number[], fields: string[]): Map<string, number[]> {
   const out = new Map<string, number[]>();
   for (const block of blocks) {
     const key = JSON.stringify(fields.map((field) => run.text(block, field)));
@@ -25,7 +25,7 @@ function groups(run: RunBlocks, blocks: number[], fields: string[]): Map<string,
   return out;
 }
 
-function rowOf(run: RunBlocks, blocks: number[], now: number, total: number): BlockRow {
+export function rowOf(run: RunBlocks, blocks: number[], now: number, total: number): BlockRow {
   const first = blocks[0]!;
   const text = (field: string) => run.text(first, field);
   const bytes = sum(run, blocks);
@@ -34,7 +34,7 @@ function rowOf(run: RunBlocks, blocks: number[], now: number, total: number): Bl
     known: text("known"), blocks: blocks.length, age_us: Math.max(0, now - oldest), t: oldest, bytes, share: total ? bytes / total : 0 };
 }
 
-const byBytes = (run: RunBlocks) => (a: number[], b: number[]) => sum(run, b) - sum(run, a);
+export const byBytes = (run: RunBlocks) => (a: number[], b: number[]) => sum(run, b) - sum(run, a);
 
 export function peakOf(run: RunBlocks, when: When, open: string, filter: string, categories: string[]): Peak {
   const live = run.liveAt(when.moment, filter);

@@ -93,7 +93,7 @@ function term({ field, op, value, text }: Word): Matches {
   if (size) return comparison(op, bytesOf(value, text, op), size);
   const name = field === "kind" ? "category" : field;
   if (ONLY_IN_THE_TRACE.includes(name) || (name === "step" && op !== ":") || (name === "region" && /^\d+$/.test(value)))
-    throw new Error(`filter: a report cannot tell "${field}"; open the trace with vramscope serve`);
+    throw new Error(`filter: "${field}" does not work in a report; open the trace with 'vramscope serve'`);
   if (!TEXTS.includes(name)) throw new Error(`filter: unknown field "${field}": expected one of ${[...TEXTS, ...Object.keys(SIZES)].join(", ")}`);
   if (op !== ":" && op !== "=") throw new Error(`filter: "${text}" is text and cannot be compared by size; write ${field}:${value}`);
   return textTerm(name, matcher(value, false));

@@ -58,7 +58,7 @@ function bandsOf(run: RunBlocks, by: string, names: string[]): Uint16Array {
 
 const known = new WeakMap<RunBlocks, Int32Array>();
 /** For each event the block's number plus one, negative for a free; 0: of another place. */
-function eventsOf(run: RunBlocks): Int32Array {
+export function eventsOf(run: RunBlocks): Int32Array {
   let out = known.get(run);
   if (out) return out;
   out = new Int32Array(Math.max(0, run.all.t.length - 1));

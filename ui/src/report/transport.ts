@@ -1,11 +1,13 @@
 // The transport of a report: answers that were written into it, and those that follow from the blocks in it.
-import type { Blocks, Instant, Overview, Peak, Stack, Steps, Suggestions } from "../gen/rpc";
-import { NotInReport, requestKey, type Transport } from "../rpc/client";
+import type { Blocks, Instant, Layers, Ooms, Overview, Peak, PoolMap, Source, Stack, Steps, Suggestions } from "../gen/rpc";
+import { NotInReport, requestKey, withoutFilter, type Transport } from "../rpc/client";
 import type { EmbeddedTransport } from "../rpc/embedded";
 import { instantOf, peakOf, type When } from "./answers";
 import { compileFilter } from "./filter";
 import { RunBlocks } from "./live";
 import { stackOf } from "./stack";
+import { layersOf, stepsOf } from "./steps";
+import { blockOf, mapOf, oomsOf, placeOf, rangeOf, sourceOf } from "./views";
 
 const FIELDS = ["category", "layer", "op", "line", "dtype", "shape", "phase", "step", "pool", "known"];
 const MOST_SUGGESTIONS = 12;
@@ -21,21 +23,69 @@ export class ReportTransport implements Transport {
     } catch (problem) {
       if (!(problem instanceof NotInReport)) throw problem;
       const [name, query] = key.split("?");
-      const answer = await this.computed(name!, new URLSearchParams(query));
+      const params = new URLSearchParams(query);
+      const answer = (await this.computed(name!, params)) ?? (await this.unfiltered(name!, params));
       if (answer === null) throw problem;
       return answer;
     }
+  }
+
+  /** The answer about all blocks, marked as such. Null for lists of blocks: there it would be taken for what was asked. */
+  private async unfiltered(name: string, params: URLSearchParams): Promise<unknown> {
+    if (!params.get("filter") || ["peak", "instant", "stack", "range"].includes(name)) return null;
+    const all = await this.find<object>(name, Object.fromEntries([...params].filter(([key]) => key !== "filter")));
+    if (!all) return null;
+    const copy = { ...all };
+    withoutFilter.add(copy);
+    return copy;
   }
 
   private async computed(name: string, params: URLSearchParams): Promise<unknown> {
     const trace = params.get("trace") ?? "0", filter = params.get("filter") ?? "", at = params.get("at") ?? "";
     if (name === "suggest") return this.suggest(trace, params.get("text") ?? "");
     if (name === "stack") return this.stack(trace, params);
-    if (name !== "peak" && name !== "instant") return null;
+    if (name === "steps" || name === "ooms" || name === "range" || name === "place" || name === "block") return this.ofRun(name, trace, params);
+    if (!["peak", "instant", "layers", "source", "map"].includes(name)) return null;
     const when = await this.when(trace, at);
     const run = when && ((await this.blocks(trace)) ?? (await this.blocks(trace, at)));
     if (!when || !run) return null;
+    if (name === "layers" || name === "source" || name === "map") return this.ofInstant(name, run, when, trace, params);
     return name === "instant" ? instantOf(run, when, filter) : peakOf(run, when, params.get("open") ?? "", filter, await this.categories(trace));
+  }
+
+  /** Answers about the run as a whole. */
+  private async ofRun(name: "steps" | "ooms" | "range" | "place" | "block", trace: string, params: URLSearchParams): Promise<unknown> {
+    const run = await this.blocks(trace), filter = params.get("filter") ?? "", number = (key: string) => Number(params.get(key));
+    if (!run) return null;
+    if (name === "block") return blockOf(run, number("id"));
+    const steps = await this.find<Steps>("steps", { trace });
+    if (name === "range") return rangeOf(run, steps, number("t0"), number("t1"), filter);
+    if (name === "place") {
+      const link = (moment: number) => this.linkAt(run, steps, moment);
+      return placeOf(run, steps, (await this.when(trace, "peak"))?.moment ?? null, number("moment"), params.get("go") ?? "", link);
+    }
+    if (name === "steps") return steps && !steps.empty ? stepsOf(run, steps, filter) : null;
+    const written = await this.find<Ooms>("ooms", { trace });
+    return written && oomsOf(run, written, await Promise.all(written.ooms.map((oom) => this.when(trace, oom.at))), filter);
+  }
+  private linkAt(run: RunBlocks, steps: Steps | null, moment: number): string {
+    const t = run.all.t[moment]!, step = stepAt(steps, t);
+    return linkOf(run, moment, t, step < 0 ? null : steps!.number[step]!, step < 0 ? null : t - steps!.t0[step]!);
+  }
+
+  private async ofInstant(name: "layers" | "source" | "map", run: RunBlocks, when: When, trace: string, params: URLSearchParams): Promise<unknown> {
+    const at = params.get("at") ?? "", filter = params.get("filter") ?? "";
+    if (name === "map") {
+      const written = await this.find<PoolMap>("map", { trace, at, pool: params.get("pool") ?? "" });
+      return written && mapOf(run, written, filter);
+    }
+    const all = async <T>(extra: object) => (await Promise.all([at, "steady", "peak", "end"].map((each) => this.find<T>(name, { trace, at: each, ...extra })))).filter((each) => each !== null);
+    if (name === "source") {
+      const file = params.get("file") ?? "";
+      return sourceOf(run, [...(await all<Source>({ file })), ...(await all<Source>({}))], when, at, file, filter);
+    }
+    const [written] = await all<Layers>({});
+    return written && !written.empty && run.all.t.length ? layersOf(run, written, await this.find<Steps>("steps", { trace }), when, at, filter) : null;
   }
 
   private async find<T>(name: string, params: object): Promise<T | null> {
@@ -68,7 +118,7 @@ export class ReportTransport implements Transport {
     const moment = momentOf(run, steps, at);
     if (moment === null || moment >= run.all.t.length) return null;
     const t = run.all.t[moment]!;
-    const step = steps ? steps.t0.findLastIndex((begin, i) => begin <= t && t <= steps.t1[i]!) : -1;
+    const step = stepAt(steps, t);
     const stepUs = step < 0 ? null : t - steps!.t0[step]!;
     return { moment, t, note: "", atLeast: false, link: linkOf(run, moment, t, step < 0 ? null : steps!.number[step]!, stepUs), step: step < 0 ? null : steps!.number[step]!, stepUs };
   }
@@ -112,6 +162,10 @@ export class ReportTransport implements Transport {
     }
     return null;
   }
+}
+
+function stepAt(steps: Steps | null, t: number): number {
+  return steps ? steps.t0.findLastIndex((begin, i) => begin <= t && t <= steps.t1[i]!) : -1;
 }
 
 /** As src/analyze/query/instant_text.cpp writes instants. Of steps: those that the step's number alone names. */

@@ -11,6 +11,9 @@ export interface Transport {
   ask(key: string): Promise<unknown>;
 }
 
+/** Answers of a report that leave the asked filter aside: the view says so. */
+export const withoutFilter = new WeakSet<object>();
+
 /** A question that this report cannot answer; the message says where the answer is. */
 export class NotInReport extends Error {}
 

@@ -1,9 +1,8 @@
 // The single state of the page: place, server, theme. Views read and write it; the address follows.
 import { shown } from "../format/names";
 import type { Hello, Overview } from "../gen/rpc";
-import { VIEW_TABLE } from "../gen/views";
 import type { Client } from "../rpc/client";
-import { formatAddress, HOME, parseAddress, type Place } from "./address";
+import { formatAddress, HOME, parseAddress, viewNamed, type Place } from "./address";
 
 type Theme = "light" | "dark";
 
@@ -62,7 +61,7 @@ class App {
 
   /** For the tab and the history: which view of which run. */
   get title(): string {
-    const view = VIEW_TABLE.find((each) => each.name === this.place.view)!.title;
+    const view = viewNamed(this.place.view).title;
     const run = this.place.view === "start" || !this.info ? "" : this.info.name;
     return [view, shown(run, 60), "vramscope"].filter(Boolean).join(" · ");
   }
@@ -79,6 +78,11 @@ export function watchTheme(): void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   app.setTheme(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => app.setTheme(dark.matches ? "dark" : "light"));
+  // In the frame of a notebook, whose colors need not be the system's: python/vramscope/notebook.py.
+  addEventListener("message", (event: MessageEvent<{ vramscopeTheme?: unknown } | null>) => {
+    const theme = event.source === parent && parent !== window ? event.data?.vramscopeTheme : undefined;
+    if (theme === "light" || theme === "dark") app.setTheme(theme);
+  });
   let before: Theme = app.theme;
   addEventListener("beforeprint", () => { before = app.theme; app.setTheme("light"); });
   addEventListener("afterprint", () => app.setTheme(before));

@@ -35,7 +35,7 @@ function common(key: string): boolean {
     case "?": app.help = true; return true;
     case "t": app.go({ table: !app.place.table }, false); return true;
     case "y":
-      navigator.clipboard?.writeText(location.href).then(() => say("Link copied."), () => say("The browser did not allow copying."));
+      void copied(location.href, "Link copied.").then(say);
       return true;
     case "Escape":
       if (app.place.selected || app.place.brush) app.go({ selected: "", brush: null }, false);
@@ -43,6 +43,11 @@ function common(key: string): boolean {
       return true;
     default: return false;
   }
+}
+
+/** Puts the text into the clipboard; what to say about that. A page without a secure context has no clipboard. */
+export function copied(text: string, done: string): Promise<string> {
+  return (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => done, () => "The browser did not allow copying.");
 }
 
 let quiet = 0;

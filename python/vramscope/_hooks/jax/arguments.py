@@ -5,6 +5,7 @@ state, the optimizer's mirrors the parameters: the same path again below one of 
 """
 from __future__ import annotations
 
+import enum
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
@@ -12,6 +13,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 _PART = re.compile(r"\['([^']*)'\]|\[\"([^\"]*)\"\]|\.(\w+)|\[(\d+)\]")
 _OPTIMIZER = re.compile(r"\b(opt|optim|optimizer|mu|nu|momentum|velocity|slots?|ema|trace|adam\w*|tx)\b|opt_?state|optimizer", re.IGNORECASE)
 _PARAMETER = re.compile(r"\b(params?|parameters?|weights?|variables|theta)\b", re.IGNORECASE)
+_GRADIENT = re.compile(r"\b(grads?|gradients?)\b", re.IGNORECASE)
 _BUFFER = re.compile(r"batch_?stats|\brngs?\b|\bkeys?\b|\bprng\w*|non_trainable|\bstep\b|\bcount\b", re.IGNORECASE)
 # Parts of a path that are containers of layers, not layers.
 _NOT_LAYERS = re.compile(r"^(params?|parameters?|variables|state|model|value|raw_value|\d+)$")
@@ -21,6 +23,13 @@ _LEAVES = re.compile(r"^(kernel|bias|scale|embedding|weight|w|b|offset|value|gam
 class Argument(NamedTuple):
     path: str
     kind: str       # shape and type, "tensor<4x4xf32>"
+
+
+class Donation(enum.IntEnum):
+    """What becomes of an argument's memory, as JAX tells XLA. Those that are not NONE are true."""
+    NONE = 0
+    ALIASED = 1     # a certain result takes its place
+    OFFERED = 2     # XLA may choose a result; JAX does so if the program is sharded
 
 
 class Label(NamedTuple):
@@ -50,7 +59,7 @@ def _below_root(path: str) -> str:
     return path[re.match(r"\w*(\[\d+\])?", path).end():]  # type: ignore[union-attr]
 
 
-def _handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> List[bool]:
+def handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> List[bool]:
     """For each argument, whether a result takes its place. Each result takes that of one argument."""
     left: Dict[Argument, int] = {}
     for result in results:
@@ -71,15 +80,22 @@ def _mirrors(path: str, parameters: Sequence[str]) -> bool:
     return any(path != parameter and path.endswith(_below_root(parameter)) and _below_root(parameter) for parameter in parameters)
 
 
-def classify(arguments: Sequence[Argument], results: Sequence[Argument], donated: Sequence[bool]) -> List[Label]:
-    """What each argument of a program that trains is."""
-    handed_on = _handed_on(arguments, results)
+def updates_state(arguments: Sequence[Argument], results: Sequence[Argument]) -> bool:
+    """Whether it is the part of a training step that applies gradients computed elsewhere."""
+    return any(stays and _OPTIMIZER.search(_words(argument.path)) for argument, stays in zip(arguments, handed_on(arguments, results)))
+
+
+def classify(arguments: Sequence[Argument], results: Sequence[Argument], donated: Sequence[Donation]) -> List[Label]:
+    """What each argument of a program that trains or updates state is."""
+    stays_on = handed_on(arguments, results)
     named = [argument.path for argument in arguments if _PARAMETER.search(_words(argument.path)) and not _OPTIMIZER.search(_words(argument.path))]
     out = []
-    for argument, stays, gone in zip(arguments, handed_on, donated):
+    for argument, stays, gone in zip(arguments, stays_on, donated):
         words, layer = _words(argument.path), layer_of(argument.path)
         if _OPTIMIZER.search(words):
             out.append(Label("optimizer_state", layer))
+        elif _GRADIENT.search(words):
+            out.append(Label("gradient", layer))
         elif _PARAMETER.search(words):
             out.append(Label("parameter", layer))
         elif _BUFFER.search(words):

@@ -8,11 +8,11 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..._schema import BEGIN, CATEGORIES, END, PHASE
 from ... import _recorder
 from .. import emit, lines, wrapping
-from . import arguments
-from .arguments import Argument
+from . import arguments, judging, keras_state, lowering
+from .arguments import Argument, Donation
 
 _NAME = re.compile(r'loc\("([^"]*)"')
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+_ALIASED, _DONOR = "tf.aliasing_output", "jax.buffer_donor"      # a result takes its place; XLA may choose one
 _last: Dict[str, List[Argument]] = {}       # what a function was last compiled for, by its name
 _compiled: Dict[str, int] = {}
 
@@ -30,13 +30,14 @@ def _main(module: Any) -> Any:
     return next(op for op in module.body.operations if _text(op.attributes["sym_name"]) == "main")
 
 
-def _arguments_of(main: Any) -> Tuple[List[Argument], List[bool]]:
+def _arguments_of(main: Any) -> Tuple[List[Argument], List[Donation]]:
     found, donated = [], []
     attributes = list(main.arg_attrs)
     for index, argument in enumerate(main.entry_block.arguments):
         name = _NAME.match(str(argument.location))
         found.append(Argument(name.group(1) if name else "", str(argument.type)))
-        donated.append(any(word in str(attributes[index]) for word in _DONATED))
+        text = str(attributes[index])
+        donated.append(Donation.ALIASED if _ALIASED in text else Donation.OFFERED if _DONOR in text else Donation.NONE)
     return found, donated
 
 
@@ -52,30 +53,47 @@ def _trains(module: Any) -> bool:
     return "transpose(jvp(" in module.operation.get_asm(enable_debug_info=True)
 
 
-def _compiling(backend: Any, computation: Any, *_: Any, **__: Any) -> str:
-    name = _text(computation.operation.attributes["sym_name"])
-    emit.mark(PHASE, BEGIN, "compile", -1, name)
-    emit.quietly(lambda: _describe(name, computation))
-    return name
+class _Compilation:
+    """What is known about a program before it is compiled: names and numbers."""
+
+    __slots__ = ("name", "program")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.program = name, None        # type: str, Optional[judging.Program]
 
 
-def _compiled_one(name: str, *_: Any, **__: Any) -> None:
-    emit.mark(PHASE, END, "compile", -1, name)
+def _compiling(backend: Any, computation: Any, *_: Any, **__: Any) -> _Compilation:
+    one = _Compilation(_text(computation.operation.attributes["sym_name"]))
+    emit.mark(PHASE, BEGIN, "compile", -1, one.name)
+    emit.quietly(lambda: _describe(one, computation))
+    return one
 
 
-def _describe(name: str, module: Any) -> None:
-    recorder = _recorder.active()
+def _compiled_one(one: _Compilation, ok: bool, executable: Any, *_: Any, **__: Any) -> None:
+    emit.mark(PHASE, END, "compile", -1, one.name)
+    if ok:
+        emit.quietly(lambda: judging.judge(one.name, lines.user_line(), one.program, executable))
+
+
+def _describe(one: _Compilation, module: Any) -> None:
+    recorder, name = _recorder.active(), one.name
     if recorder is None or recorder.jax_compiling is None:  # type: ignore[attr-defined]
         return
     main = _main(module)
     found, donated = _arguments_of(main)
+    results = _results_of(main)
     trains = _trains(module)
-    labels = arguments.classify(found, _results_of(main), donated) if trains else []
+    labels = arguments.classify(found, results, donated) if trains or arguments.updates_state(found, results) else []
+    named = list(found)
+    keras_state.apply(named, labels)
     count = len(labels)
     recorder.jax_compiling(name.encode(), int(trains),      # type: ignore[attr-defined]
-                           (ctypes.c_char_p * count)(*(argument.path.encode() for argument in found[:count])),
+                           (ctypes.c_char_p * count)(*(argument.path.encode() for argument in named[:count])),
                            (ctypes.c_char_p * count)(*(label.layer and label.layer.encode() for label in labels)),
                            (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
+    lowered = lowering.take(name, len(found))
+    if lowered is not None:
+        one.program = judging.Program(found, labels, results, donated, lowered)
     _note_recompilation(name, found)
 
 
@@ -94,14 +112,8 @@ def _note_recompilation(name: str, found: List[Argument]) -> None:
     if before is None or place is None:
         return
     reason = _change(before, found) or "its arguments are the same: a static value changed, or the function object is created again each time"
-    if _compiled[name] in (3, 5, 10, 30, 100, 300, 1000):
-        emit.report("retrace", function=name.removeprefix("jit_"), traces=_compiled[name], reason=_readable(reason)[:300], file=place.file, line=place.line)
-
-
-def _readable(reason: str) -> str:
-    """tensor<8x4xf32> -> f32[8,4], as JAX writes it."""
-    def short(match: "re.Match[str]") -> str:
-        *shape, dtype = match.group(1).split("x")
-        return f"{dtype}[{','.join(shape)}]"
-
-    return re.sub(r"tensor<([^<>]*)>", short, reason)
+    # An op outside of any function is compiled for each shape: a model with many layers does that when it is initialized.
+    is_single_op = bool(found) and all(argument.path.startswith("args[") for argument in found)
+    if _compiled[name] in ((30, 100, 300, 1000) if is_single_op else (3, 5, 10, 30, 100, 300, 1000)):
+        emit.report("retrace", function=judging.function_of(name), traces=_compiled[name], reason=judging.readable(reason)[:300], file=place.file,
+                    line=place.line)

@@ -32,6 +32,10 @@ def install(keras: ModuleType) -> None:
     _watch_metrics(metric)
     keras_optimizers.install(_first(root, "src.optimizers.base_optimizer", "src.optimizers.optimizer"))
     training.describe_variables = keras_variables.describe
+    jax_trainer = sys.modules.get(f"{root}.src.backend.jax.trainer")
+    if jax_trainer is not None:
+        from ..jax import keras_state
+        keras_state.install(jax_trainer.JAXTrainer)
     for name in ("save", "save_weights", "export"):
         wrap_phase(model, name, "save")
     wrap_phase(model, "load_weights", "load")

@@ -54,6 +54,9 @@ constexpr AllocatorSetting kAllocators[] = {
     {"async", "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"},
 };
 
+// cuDNN offers several plans for a convolution. PyTorch tries the next one if there is no memory for the workspace of the first.
+constexpr std::string_view kTriesOtherPlans[] = {"Conv"};
+
 }  // namespace
 
 extern const Framework kFramework;
@@ -73,6 +76,7 @@ constinit const Framework kFramework = {
     .reports_limit = true,
     .set_replay = set_replay,
     .allocators = kAllocators,
+    .ops_with_optional_workspace = kTriesOtherPlans,
     .adds_to_gradients = true,
     .remedies = kRemedies,
 };

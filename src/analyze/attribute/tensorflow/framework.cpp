@@ -11,6 +11,7 @@ constexpr Rule kRules[] = {
     {"value that the optimizer keeps", Precedence::before_name, rules::kept_by_optimizer},
     {"new value of a slot", Precedence::before_name, rules::replaced_by_optimizer},
     {"result made of scratch", Precedence::before_name, rules::result_from_scratch},
+    {"gradient made of scratch", Precedence::before_name, rules::gradient_from_scratch},
     {"array from Python", Precedence::after_name, rules::array_from_python},
     {"XLA executable", Precedence::after_name, rules::xla_executable},
     {"input pipeline", Precedence::last, rules::input_pipeline},
@@ -96,6 +97,7 @@ constinit const Framework kFramework = {
     .left_free = left_free,
     .set_replay = set_replay,
     .allocators = kAllocators,
+    .keeps_unfactored_state = true,  // Keras' Adafactor
     // On the host, with oneDNN, the peaks of a small convolutional network differ by 30 % from run to run; otherwise, and on a
     // GPU, by 3 % (docs/dev/measurements.md).
     .order_error_on_host = 0.3,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analyze/attribute/tensorflow/op_runs.h"
 #include "analyze/attribute/tensorflow/pipeline_threads.h"
 
 namespace vramscope::analyze::tensorflow {
@@ -42,6 +43,12 @@ std::optional<Meaning> result_from_scratch(const BlockFacts& facts) {
   return Meaning{Category::activation, Known::inferred};
 }
 
+// The same in the backward pass (Conv2DBackpropInput on a GPU), where the next op uses it. Gradients of variables are reported.
+std::optional<Meaning> gradient_from_scratch(const BlockFacts& facts) {
+  if (facts.named != Category::temporary || facts.stage != Stage::backward || !has(facts, kOutlivesOp)) return std::nullopt;
+  return Meaning{Category::activation_gradient, Known::inferred};
+}
+
 // A tensor that Python creates from an array has no op. Outside of layers, and if nothing else was reported, it is a batch.
 std::optional<Meaning> array_from_python(const BlockFacts& facts) {
   if (!has(facts, kUnnamed) || facts.on_device || !has(facts, kPythonThread)) return std::nullopt;
@@ -73,6 +80,7 @@ class TensorFlowFacts final : public OwnFacts {
       : draft_(draft),
         scopes_(scopes),
         pipeline_(draft, columns),
+        runs_(draft, columns),
         xla_planned_(std::ranges::find(draft.settings, std::string_view("xla.plans"), &SettingText::key) !=
                      draft.settings.end()) {}
 
@@ -80,9 +88,10 @@ class TensorFlowFacts final : public OwnFacts {
     if (is_unnamed(draft_, kind, facts.on_device)) facts.own |= kUnnamed;
     const std::string_view op = draft_.text(draft_.site_of(kind).op);
     // A variable's handle is no value.
-    if (!op.empty() && !op.contains('/') && op != "VarHandleOp") facts.own |= kEagerOp;
+    if (is_eager_op(op) && op != "VarHandleOp") facts.own |= kEagerOp;
   }
-  void of_block(const Kind& kind, std::uint64_t /*alloc*/, std::uint32_t thread, BlockFacts& facts) const override {
+  void of_block(const Kind& kind, std::uint64_t alloc, std::uint32_t thread, BlockFacts& facts) const override {
+    if (runs_.outlives_op(alloc)) facts.own |= kOutlivesOp;
     if (!has(facts, kUnnamed) || facts.on_device) return;
     if (scopes_.is_python(thread)) facts.own |= kPythonThread;
     if (pipeline_.made(kind, thread)) facts.own |= kPipelineThread;
@@ -93,6 +102,7 @@ class TensorFlowFacts final : public OwnFacts {
   const Store& draft_;
   const Scopes& scopes_;
   PipelineThreads pipeline_;
+  OpRuns runs_;
   bool xla_planned_;
 };
 

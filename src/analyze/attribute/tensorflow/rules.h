@@ -15,12 +15,14 @@ enum OwnFact : std::uint32_t {
   kPipelineThread = 4,  // the same, in a thread of the input pipeline
   kXlaPlanned = 8,      // the same, where the plans of XLA's executables were recorded
   kEagerOp = 16,        // a value of an op that runs outside of any graph
+  kOutlivesOp = 32,     // scratch of an eager backward op, alive when its thread runs another op
 };
 
 namespace rules {
 std::optional<Meaning> kept_by_optimizer(const BlockFacts& facts);
 std::optional<Meaning> replaced_by_optimizer(const BlockFacts& facts);
 std::optional<Meaning> result_from_scratch(const BlockFacts& facts);
+std::optional<Meaning> gradient_from_scratch(const BlockFacts& facts);
 std::optional<Meaning> array_from_python(const BlockFacts& facts);
 std::optional<Meaning> xla_executable(const BlockFacts& facts);
 std::optional<Meaning> input_pipeline(const BlockFacts& facts);

@@ -16,6 +16,7 @@ export function byPrefix(rows: LayerRow[]): LayerRow[] {
   return [...groups].map(([name, of]) => {
     if (of.length === 1) return of[0]!;
     const group: LayerRow = { ...of[0]!, name, line: "", own_peak: 0 };
+    group.time_us = of.some((row) => row.time_us == null) ? null : of.reduce((sum, row) => sum + (row.time_us ?? 0), 0);
     for (const part of SUMS) group[part] = of.reduce((sum, row) => sum + row[part], 0);
     return group;
   });

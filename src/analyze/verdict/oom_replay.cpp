@@ -1,0 +1,151 @@
+#include "analyze/verdict/oom_replay.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analyze/steps/pace.h"
+#include "analyze/whatif/candidates.h"
+#include "analyze/whatif/forecaster.h"
+#include "analyze/whatif/shapes.h"
+#include "support/units.h"
+
+namespace vramscope::analyze {
+namespace {
+
+using whatif::Event;
+using whatif::What;
+
+constexpr std::size_t kMostEvents = 60'000;  // of longer runs, only the last steps are replayed
+constexpr whatif::OrderBudget kOrdersOfSetting{500'000, 2, 12};
+constexpr Forecaster::Errors kErrors{0.005, 0.005};  // "at most": what is not known about the step is said
+constexpr std::uint64_t kPercent = 100;              // the batch, if its size is not known
+
+// The requests up to the failed one, which is the last block, and then one more whole step if the recording has one.
+struct Failure {
+  RecordedPool recorded;
+  std::vector<whatif::Scaling> scalings;
+  std::optional<std::uint64_t> batch;
+  bool whole_step = false;
+};
+
+std::optional<std::uint64_t> batch_of(const Store& store, const RecordedPool& recorded, Moment at) {
+  const auto samples = samples_of_steps(store);
+  for (std::size_t i = samples.size(); i-- > 0;)
+    if (store.steps[i].begin <= at && samples[i]) return samples[i];
+  return batch_from_shapes(store, recorded);
+}
+
+void add_block(Failure& failure, Bytes bytes, const whatif::Scaling& scaling, std::uint32_t alloc, std::uint32_t section) {
+  RecordedPool& recorded = failure.recorded;
+  recorded.events.push_back({bytes, static_cast<std::uint32_t>(recorded.allocs.size()), 0, What::alloc, 0});
+  recorded.allocs.push_back(alloc);
+  recorded.sections.push_back(section);
+  failure.scalings.push_back(scaling);
+}
+
+// The failed step ends: what it made goes. Then what the step before made and freed, once more.
+void add_whole_step(Failure& failure, std::uint32_t failed, const EventRange& events) {
+  RecordedPool& recorded = failure.recorded;
+  std::vector<char> lives(recorded.allocs.size(), 0);
+  for (const Event& event : recorded.events) lives[event.block] = event.what == What::alloc ? 1 : 0;
+  for (std::uint32_t block = 0; block < lives.size(); ++block)
+    if (lives[block] != 0 && recorded.sections[block] >= failed) recorded.events.push_back({0, block, 0, What::free, 0});
+  std::vector<std::uint32_t> again(recorded.allocs.size(), kNone32);
+  std::vector<char> freed(recorded.allocs.size(), 0);
+  for (std::size_t i = events.first; i < events.last; ++i)
+    if (recorded.events[i].what == What::free) freed[recorded.events[i].block] = 1;
+  for (std::size_t i = events.first; i < events.last; ++i) {
+    Event event = recorded.events[i];
+    const std::uint32_t block = event.block;
+    if (event.what == What::alloc && freed[block] != 0) {
+      again[block] = static_cast<std::uint32_t>(recorded.allocs.size());
+      add_block(failure, event.bytes, failure.scalings[block], recorded.allocs[block], failed);
+      recorded.events.back().stream = event.stream;
+    } else if (event.what == What::free && again[block] != kNone32) {
+      event.block = again[block];
+      recorded.events.push_back(event);
+    }
+  }
+  failure.whole_step = true;
+}
+
+std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& where, const Stamped<trace::Oom>& oom,
+                                  const OomRequest& request) {
+  const Store& store = state.store;
+  auto recorded = recorded_pool(state, {.place = where.index, .pool = where.pool, .until = oom.pos});
+  if (!recorded || recorded->events.empty()) return std::nullopt;
+  std::uint32_t failed = 0;  // the section of the failed request
+  for (const StepRow& step : store.steps) failed += step.begin <= oom.pos ? 1u : 0u;
+  std::uint32_t before = failed > 0 ? failed - 1 : 0;  // a whole step
+  if (recorded->events.size() > kMostEvents && before > 0)
+    *recorded = from_event(*recorded, events_of_section(*recorded, before).first);
+  Failure out{std::move(*recorded), {}, {}, false};
+  out.batch = batch_of(store, out.recorded, oom.pos);
+  const std::uint64_t batch = out.batch.value_or(kPercent);
+  const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
+  out.scalings = scalings_by_shape(store, out.recorded, batch);
+  const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
+  const auto events = events_of_section(out.recorded, before);
+  add_block(out, site.requested, scaling, kNone32, failed);
+  if (before > 0 && events.first < events.last) add_whole_step(out, failed, events);
+  return out;
+}
+
+bool completes(const whatif::Events& events, whatif::Scenario scenario, Bytes available) {
+  scenario.bfc.limit = available;
+  scenario.torch.limit = std::min(scenario.torch.limit, available);
+  scenario.device.capacity = available;
+  const unsigned orders = whatif::orders_for(events.size(), kOrdersOfSetting);
+  return whatif::replay_orders(events, scenario, orders, whatif::OnFailure::stop).failed == 0;
+}
+
+std::string sentence_of(const OomReplay& replay) {
+  // That no setting helps is never said: the replay knows the addresses of the driver only in part.
+  std::string out = "In a replay, ";
+  if (!replay.avoided_by.empty()) out += fmt::format("the request is served with {}", replay.avoided_by.front().setting);
+  const char* const separator = replay.avoided_by.empty() ? "" : "; ";
+  const std::string rest = replay.whole_step ? "" : ", but what the rest of the step needs was not recorded";
+  if (replay.largest)
+    out += fmt::format("{}batch {} instead of {} fits{}", separator, support::format_count(*replay.largest),
+                       support::format_count(*replay.batch), rest);
+  else if (replay.largest_share)
+    out += fmt::format("{}{:.0f} % of the batch fits{}", separator, 100 * *replay.largest_share, rest);
+  return out + ".";
+}
+
+}  // namespace
+
+std::optional<OomReplay> replay_failure(const Engine::State& state, const FailedPool& where, const Stamped<trace::Oom>& oom,
+                                        const OomScene& scene, const OomRequest& request) {
+  auto failure = failure_of(state, where, oom, request);
+  const Bytes available = scene.reach() - std::min(scene.reach(), failure ? failure->recorded.before : 0);
+  if (!failure || available == 0) return std::nullopt;
+  whatif::Work work(0);
+  RecordedPool& recorded = failure->recorded;
+  recorded.scenario.device.work = &work;
+  // The failure knows the limit even if the process did not live to report it. A pool without growth took it at once.
+  if (scene.limit != 0 && !recorded.calls.empty())
+    recorded.scenario.bfc.growth = recorded.calls.front().bytes + 256 <= scene.limit;
+  if (completes(recorded.events, recorded.scenario, available)) return std::nullopt;
+  OomReplay out;
+  out.batch = failure->batch;
+  out.whole_step = failure->whole_step;
+  if (const auto others = candidates(recorded, {}))
+    for (const Candidate& other : *others)
+      if (other.name != "recorded" && completes(recorded.events, other.scenario, available))
+        out.avoided_by.push_back({other.name, other.setting});
+  const std::uint64_t batch = failure->batch.value_or(kPercent);
+  const Forecaster forecaster(state.store, recorded, std::move(failure->scalings), recorded.scenario, kErrors);
+  const std::uint64_t largest = forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch));
+  if (work.exhausted()) return std::nullopt;
+  if (largest > 0) out.largest_share = static_cast<double>(largest) / static_cast<double>(batch);
+  if (largest > 0 && failure->batch) out.largest = largest;
+  if (largest == 0 && out.avoided_by.empty()) return std::nullopt;
+  out.sentence = sentence_of(out);
+  return out;
+}
+
+}  // namespace vramscope::analyze

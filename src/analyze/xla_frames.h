@@ -1,0 +1,42 @@
+// Where instructions of an HLO module come from: the tables at the start of its text, which XLA writes since 2025.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "analyze/attribute/line_names.h"
+
+namespace vramscope::analyze {
+
+class XlaFrames {
+ public:
+  XlaFrames() = default;
+  explicit XlaFrames(std::string_view text);
+
+  // "train.py:13": the innermost frame that is not of a library, otherwise the innermost; empty if it is unknown.
+  std::string line_of(std::uint64_t frame, const CodeFolders& folders) const;
+
+  // Whether a line of the text comes after the tables.
+  static bool is_past(std::string_view line);
+
+ private:
+  struct Location {
+    std::uint64_t file = 0, line = 0;
+  };
+  struct Frame {
+    std::uint64_t location = 0, parent = 0;
+  };
+
+  void take(std::string_view line, int section);
+
+  std::map<std::uint64_t, std::string> files_;
+  std::map<std::uint64_t, Location> locations_;
+  std::map<std::uint64_t, Frame> frames_;
+};
+
+// "train.py:13" for a path and a line.
+std::string short_line(std::string_view file, std::uint64_t line);
+
+}  // namespace vramscope::analyze

@@ -1,0 +1,20 @@
+// Arrays of a plugin whose allocator is not recorded: on the CPU, or in a CUDA plugin of an unknown version. They are seen from
+// PJRT's interface, so the temporaries of programs are missing. A block's address is that of PJRT's object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "capture/jax/pjrt_table.h"
+
+namespace vramscope::capture::jax::pjrt::buffers {
+
+// A buffer exists from now on. NULL is ignored.
+void add(const Table& table, const void* buffer);
+// It is gone, or its memory is. Ignored if it was before.
+void remove(const void* buffer);
+// Of a program's arguments, those whose memory has gone to its results.
+void remove_donated(const Table& table, const Execute& execute);
+void add_results(const Table& table, const Execute& execute, std::size_t results);
+
+}  // namespace vramscope::capture::jax::pjrt::buffers

@@ -1,0 +1,87 @@
+// What replays say about a failed request, against the same program with what they name. Its allocator is the generator's own.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analyze/api.h"
+#include "maker.h"
+
+namespace vramscope {
+namespace {
+
+using namespace analyze;
+namespace fs = std::filesystem;
+using tracegen::Handle;
+using tracegen::Maker;
+constexpr std::uint64_t kMiB = 1u << 20;
+
+// A training with shapes in a pool of 64 MiB; optimizer state comes with the first update. True if its three steps ran.
+bool train_with(const fs::path& path, std::uint64_t batch, std::uint64_t state) {
+  fs::remove(path);
+  Maker::Options options;
+  options.pool.limit = options.pool.device = 64 * kMiB;
+  options.pool.growth = false;
+  Maker maker = Maker::create(path, options).value();
+  const Handle kernel = maker.alloc({"sequential/dense/kernel", "output", 8 * kMiB}).value();
+  maker.tag(kernel, trace::Category::parameter, "kernel", "dense");
+  bool ok = true;
+  for (int s = 1; ok && s <= 3; ++s) {
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+    std::vector<Handle> made;
+    for (const auto& [op, width] : {std::pair{"sequential/dense/Relu", 16384}, std::pair{"sequential/dense_1/Relu", 24576},
+                                    std::pair{"gradient_tape/sequential/dense_1/MatMul", 24576},
+                                    std::pair{"gradient_tape/sequential/dense/MatMul", 16384}}) {
+      const auto bytes = batch * static_cast<std::uint64_t>(width) * 4;
+      auto block = maker.alloc(
+          {fmt::format("StatefulPartitionedCall/{}", op), "output", bytes, 0, 1, fmt::format("[{},{}]", batch, width)});
+      ok = ok && block.has_value();
+      if (!ok) break;
+      made.push_back(*block);
+    }
+    for (const Handle& h : made) maker.free(h);
+    if (ok && s == 1 && state > 0) {
+      auto block = maker.alloc({"adam/momentum", "output", state});
+      ok = block.has_value();
+      if (ok) maker.tag(*block, trace::Category::optimizer_state, "momentum", "dense");
+    }
+    if (ok) maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+  }
+  EXPECT_TRUE(maker.finish());
+  return ok;
+}
+
+// In the first step only what was requested so far is known; in the second one a whole step is.
+TEST(OomReplay, NamesTheLargestBatch) {
+  const fs::path path = fs::temp_directory_path() / ("vs-oom-replay-" + std::to_string(::getpid()) + ".vram");
+  struct Case {
+    std::uint64_t batch, state, step;
+  };
+  for (const auto& [batch, state, step] : {Case{300, 16 * kMiB, 1}, Case{120, 24 * kMiB, 2}}) {
+    SCOPED_TRACE(batch);
+    ASSERT_FALSE(train_with(path, batch, state));
+    OpenOptions open;
+    open.keep_index = false;
+    const Ooms ooms = Engine::open(path, open).value().ooms();
+    const OomEvent& e = ooms.events.back();
+    ASSERT_EQ(e.step, static_cast<std::int64_t>(step));
+    ASSERT_TRUE(e.replay.has_value());
+    EXPECT_EQ(e.replay->batch, batch);
+    EXPECT_EQ(e.replay->whole_step, step > 1);
+    ASSERT_TRUE(e.replay->largest.has_value()) << e.replay->sentence;
+    const std::uint64_t largest = *e.replay->largest;
+    EXPECT_NE(ooms.advice.find(fmt::format("a batch of at most {} instead of {}", largest, batch)), std::string::npos)
+        << ooms.advice;
+    if (step > 1) {
+      EXPECT_TRUE(train_with(path, largest, state)) << largest;
+    }
+    EXPECT_FALSE(train_with(path, largest + largest / 20 + 1, state)) << largest;
+  }
+  fs::remove(path);
+}
+
+}  // namespace
+}  // namespace vramscope
