@@ -200,7 +200,7 @@ class Finder {
     if (only_optimizer_grows(leaks))
       return {"optimizer-history",
               leaks.sentence,
-              "It keeps values of earlier steps.",
+              "The optimizer keeps values of earlier steps.",
               leaks.advice,
               leaks.so_far,
               "leaks",

@@ -34,7 +34,8 @@ Finding not_donated(const Store& store, const trace::StateNotDonated& row) {
       "state-not-donated",
       fmt::format("{} at {} holds its state twice: {} is not donated.", store.text(row.function), reported_line(store, row),
                   format_size(row.bytes)),
-      "XLA writes results over an argument only if it is donated; otherwise the old and the new state exist at the same time.",
+      "XLA writes results over an argument only if it is donated; otherwise the old and the new state exist at the same time. "
+      "Temporaries may take a part of what is saved: they can no longer use the memory of results.",
       fmt::format("Pass {} to jax.jit, and use only the returned state afterwards.", donate_argnames(store.text(row.arguments))),
       row.bytes,
       "peak",
@@ -44,8 +45,8 @@ Finding not_donated(const Store& store, const trace::StateNotDonated& row) {
 
 Finding failed(const Store& store, const trace::DonationFailed& row) {
   return {"donation-failed",
-          fmt::format("{} that is donated to {} at {} is not reused: {}.", format_size(row.bytes), store.text(row.function),
-                      reported_line(store, row), store.text(row.arguments)),
+          fmt::format("{} at {} cannot reuse {} that is donated to it: {}.", store.text(row.function), reported_line(store, row),
+                      format_size(row.bytes), store.text(row.arguments)),
           fmt::format("{}.", store.text(row.reason)),
           "Return it with the same shape and type, or do not donate it.",
           row.bytes,

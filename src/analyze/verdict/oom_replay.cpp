@@ -21,7 +21,6 @@ using whatif::What;
 constexpr std::size_t kMostEvents = 60'000;  // of longer runs, only the last steps are replayed
 constexpr whatif::OrderBudget kOrdersOfSetting{500'000, 2, 12};
 constexpr Forecaster::Errors kErrors{0.005, 0.005};  // "at most": what is not known about the step is said
-constexpr std::uint64_t kPercent = 100;              // the batch, if its size is not known
 
 // The requests up to the failed one, which is the last block, and then one more whole step if the recording has one.
 struct Failure {
@@ -84,7 +83,7 @@ std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& 
     *recorded = from_event(*recorded, events_of_section(*recorded, before).first);
   Failure out{std::move(*recorded), {}, {}, false};
   out.batch = batch_of(store, out.recorded, oom.pos);
-  const std::uint64_t batch = out.batch.value_or(kPercent);
+  const std::uint64_t batch = out.batch.value_or(kUnknownBatch);
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
   out.scalings = scalings_by_shape(store, out.recorded, batch);
   const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
@@ -137,7 +136,7 @@ std::optional<OomReplay> replay_failure(const Engine::State& state, const Failed
     for (const Candidate& other : *others)
       if (other.name != "recorded" && completes(recorded.events, other.scenario, available))
         out.avoided_by.push_back({other.name, other.setting});
-  const std::uint64_t batch = failure->batch.value_or(kPercent);
+  const std::uint64_t batch = failure->batch.value_or(kUnknownBatch);
   const Forecaster forecaster(state.store, recorded, std::move(failure->scalings), recorded.scenario, kErrors);
   const std::uint64_t largest = forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch));
   if (work.exhausted()) return std::nullopt;

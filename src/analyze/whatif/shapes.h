@@ -16,6 +16,9 @@ std::vector<std::uint64_t> dimensions(std::string_view shape);
 // The first dimension that most bytes of inputs have, or of activations if no input has a shape.
 std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded);
 
+// The recorded batch where its size is not known: others are then percentages of it.
+inline constexpr std::uint64_t kUnknownBatch = 100;
+
 // By block. A block with a dimension that is the batch, or a multiple of it, is proportional to it, unless a part of the model
 // has the same shape. Without a shape, the category decides, and the result is uncertain.
 std::vector<whatif::Scaling> scalings_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch);

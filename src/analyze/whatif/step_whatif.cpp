@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/steps/pace.h"
+#include "analyze/steps/usual.h"
 #include "analyze/whatif/candidates.h"
 #include "analyze/whatif/cards.h"
 #include "analyze/whatif/changes.h"
@@ -27,7 +28,6 @@ using whatif::What;
 constexpr std::size_t kColumns = 300;  // of a curve
 // Answers follow a slider, and a report has dozens of them: this many events take about a tenth of a second each time.
 constexpr std::size_t kMostEvents = 200'000;
-constexpr std::uint64_t kPercent = 100;  // the recorded batch, if its size is not known
 constexpr double kErrorAsRecorded = 0.005, kErrorOfBatch = 0.05, kMostError = 0.25;
 constexpr std::array kParts{"2", "4", "8", "16"};
 // Times the recorded batch.
@@ -42,12 +42,12 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 
 // The steady step with the highest peak; without steady ones, that of all steps. nullopt: there are no steps.
 std::optional<std::size_t> chosen_step(const Steps& steps) {
-  std::optional<std::size_t> out;
-  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
-    if (steps.has_steady && (i < steps.steady_first || i > steps.steady_last)) continue;
-    if (!out || steps.steps[i].peak > steps.steps[*out].peak) out = i;
-  }
-  return out;
+  std::vector<std::size_t> candidates = steady_steps(steps);
+  if (candidates.empty())
+    for (std::size_t i = 0; i < steps.steps.size(); ++i) candidates.push_back(i);
+  const auto peak = [&](std::size_t i) { return steps.steps[i].peak; };
+  const auto highest = std::ranges::max_element(candidates, {}, peak);
+  return highest == candidates.end() ? std::nullopt : std::optional(*highest);
 }
 
 // The highest live bytes and pool in each column, and what is live at the peak.
@@ -187,7 +187,7 @@ Result<StepWhatif> StepWhatif::of(const Engine& engine) {
     if (*chosen < samples.size()) out.batch_ = samples[*chosen];
   }
   if (!out.batch_) out.batch_ = batch_from_shapes(store, out.recorded_);
-  out.scalings_ = scalings_by_shape(store, out.recorded_, out.batch_.value_or(kPercent));
+  out.scalings_ = scalings_by_shape(store, out.recorded_, out.batch_.value_or(kUnknownBatch));
   for (std::uint32_t& section : out.recorded_.sections) section = chosen && section <= *chosen ? 0u : 1u;
   out.add_choices();
   auto base = out.computed({});
@@ -198,7 +198,7 @@ Result<StepWhatif> StepWhatif::of(const Engine& engine) {
 }
 
 void StepWhatif::add_choices() {
-  const std::uint64_t batch = batch_.value_or(kPercent);
+  const std::uint64_t batch = batch_.value_or(kUnknownBatch);
   const auto text = [&](std::uint64_t value) { return format_count(value) + (batch_ ? "" : " %"); };
   for (const double times : kBatches) {
     const auto other = static_cast<std::uint64_t>(static_cast<double>(batch) * times);
