@@ -10,7 +10,6 @@ import pytest
 
 @pytest.fixture
 def client(build, tmp_path, monkeypatch):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend import application
     from tensorboard.plugins import base_plugin
     from vramscope.tensorboard_plugin import VramscopePlugin

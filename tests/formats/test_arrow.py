@@ -1,11 +1,11 @@
 """Arrow files by readers of others: pyarrow, and DuckDB through it. The same rows as in Parquet and JSON Lines."""
 import json
 
+import duckdb
 import pytest
 import vramscope
 from format_cases import CASES, TABLES
-
-ipc = pytest.importorskip("pyarrow.ipc")
+from pyarrow import ipc, parquet
 
 
 def read(file):
@@ -25,14 +25,12 @@ def test_pyarrow_reads_the_same_rows(made, export, case):
 
 
 def test_types_are_those_of_parquet(made, export):
-    parquet = pytest.importorskip("pyarrow.parquet")
     trace, _ = made("killed")
     for name in TABLES:
         assert read(export(trace, "arrow", "--table", name)).schema == parquet.read_schema(export(trace, "parquet", "--table", name))
 
 
 def test_several_batches(build, run, export, tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     trace = tmp_path / "many.vram"
     truth = json.loads(run([build / "tracegen", "clean", trace, "seed=7", "events=150000"]).stdout)
     file = export(trace, "arrow", "--table", "events")

@@ -288,7 +288,7 @@ def test_svg(made, export, case):
 
 def test_png(made, vramscope, run, export, tmp_path):
     """Every color of the chart is in the picture, at twice the size; the middle of an area has its color."""
-    image = pytest.importorskip("PIL.Image")
+    from PIL import Image as image
     if not shutil.which("rsvg-convert"):
         pytest.skip("rsvg-convert is missing; `make test` installs it where the distribution has it")
     trace, _ = made("leak")

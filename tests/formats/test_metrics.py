@@ -9,6 +9,8 @@ import urllib.error
 import urllib.request
 
 import pytest
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as open_parser
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 
@@ -31,7 +33,6 @@ def samples_of(text, parse):
 
 
 def test_run_serves_what_it_records(vramscope, fakegpu, devices, tmp_path):
-    parser, open_parser = pytest.importorskip("prometheus_client.parser"), pytest.importorskip("prometheus_client.openmetrics.parser")
     command = [vramscope, "run", "-q", "--metrics", ":0", "-o", tmp_path / "out", "--", fakegpu / "cuda_program", "dlsym", "hold", "500"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=devices)
     try:
@@ -59,7 +60,6 @@ def test_run_serves_what_it_records(vramscope, fakegpu, devices, tmp_path):
 
 
 def test_top_serves_a_machine_without_any_recorded_process(vramscope, devices):
-    parser = pytest.importorskip("prometheus_client.parser")
     process = subprocess.Popen([vramscope, "top", "--metrics", "127.0.0.1:0"], stderr=subprocess.PIPE, env=devices)
     try:
         figures = samples_of(scrape(address_in(process.stderr))[1], parser.text_string_to_metric_families)
@@ -119,7 +119,7 @@ def test_prometheus_scrapes_the_endpoint(vramscope, devices, prometheus, root, w
                 return None
 
         found = {one["metric"]["gpu"]: float(one["value"][1]) for one in wait_until(scraped, "Prometheus has scraped the endpoint")}
-        served = samples_of(scrape(f"http://{target}/metrics")[1], pytest.importorskip("prometheus_client.parser").text_string_to_metric_families)
+        served = samples_of(scrape(f"http://{target}/metrics")[1], parser.text_string_to_metric_families)
         assert found == {gpu: served["vramscope_device_total_bytes", gpu] for gpu in ("0", "1")}
     finally:
         for process in (server, top):

@@ -9,6 +9,8 @@ import subprocess
 import threading
 
 import pytest
+from google.protobuf import json_format
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
 
 GUARD_S = 600
 
@@ -16,8 +18,6 @@ GUARD_S = 600
 @pytest.fixture
 def collector():
     """(its address, a queue of what it received, the status that it answers with as a list of one)."""
-    metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
-    from google.protobuf import json_format
     received, status = queue.Queue(), [200]
 
     class Handler(http.server.BaseHTTPRequestHandler):

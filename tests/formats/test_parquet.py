@@ -3,13 +3,15 @@ import json
 import os
 import sys
 
+import chdb
+import duckdb
 import pytest
 from format_cases import CASES, TABLES
+from pyarrow import parquet
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_pyarrow_reads_the_same_rows(made, export, case):
-    parquet = pytest.importorskip("pyarrow.parquet")
     trace, truth = made(case)
     for table in TABLES:
         rows = parquet.read_table(export(trace, "parquet", "--table", table)).to_pylist()
@@ -24,7 +26,6 @@ def test_pyarrow_reads_the_same_rows(made, export, case):
 
 
 def test_several_row_groups(build, run, export, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
     trace = tmp_path / "many.vram"
     truth = json.loads(run([build / "tracegen", "clean", trace, "seed=7", "events=300000"]).stdout)
     file = parquet.ParquetFile(export(trace, "parquet", "--table", "events"))
@@ -39,7 +40,6 @@ from {events} group by place order by place"""
 
 
 def test_the_same_sql_on_duckdb_and_clickhouse(made, export):
-    duckdb, chdb = pytest.importorskip("duckdb"), pytest.importorskip("chdb")
     trace, truth = made("leak")
     file = export(trace, "parquet", "--table", "events")
     ours = duckdb.sql(SQL.format(events=f"read_parquet('{file}')")).fetchall()
@@ -50,8 +50,6 @@ def test_the_same_sql_on_duckdb_and_clickhouse(made, export):
 
 @pytest.fixture
 def query(vramscope, run):
-    pytest.importorskip("duckdb")
-
     def call(*words, code=0, python=sys.executable):
         return run([vramscope, "query", *words], code=code, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
 
