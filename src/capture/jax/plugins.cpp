@@ -20,7 +20,7 @@ struct Plugin {
   Vtable vtable;
   Allocator allocator;
 };
-constinit Plugin g_plugins[kMostPlugins];
+constinit Plugin g_plugins[kMostPlugins]{};
 std::atomic<int> g_busy;  // one plugin at a time: the process whose thread is at it
 
 template <typename Function>
