@@ -86,7 +86,7 @@ build/CMakeCache.txt: CMakePresets.json | $(stamps)/packages-build
 	@touch $@
 
 # The user interface is embedded in the program, so it is built first.
-ui_sources := $(shell find ui/src -type f) $(wildcard ui/*.ts ui/*.js ui/*.json ui/*.html) schema/rpc/schema.json tools/gen_rpc.py
+ui_sources := $(shell find ui/src -type f) $(wildcard ui/*.ts ui/*.js ui/*.json ui/*.html) schema/answers/schema.json schema/rpc/schema.json tools/gen_rpc.py
 # Not `npm ci`, which rejects a lock file that names only the packages of this platform.
 $(stamps)/ui-modules: ui/package-lock.json | $(stamps)/packages-build
 	@export PATH="$$(tools/setup.sh node):$$PATH" && tools/progress.sh "packages of the user interface" npm --prefix ui install --no-save --no-audit --no-fund

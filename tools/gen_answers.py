@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes everything that follows from schema/answers/schema.json: the C++ structs, their JSON, the methods of the engine that return them, and json.md,
-which describes them for people. The build runs it (cmake/generated.cmake).
+"""Writes everything that follows from schema/answers/schema.json: the C++ structs, their JSON, the methods of the engine that return them, texts, and
+json.md, which describes them for people. The build runs it (cmake/generated.cmake).
 
     tools/gen_answers.py FOLDER
 """
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -102,6 +103,26 @@ def methods_of_engine(methods):
     return "\n".join(out + [""])
 
 
+def texts_header(texts):
+    """Sentences with placeholders become functions of texts, others constants."""
+    out = [NOTE, "#pragma once", "", "#include <string>", "#include <string_view>", "", "#include <fmt/format.h>", "", "namespace vramscope::analyze {", ""]
+    for name, text in texts.items():
+        names = re.findall(r"{(\w+)}", text)
+        quoted = json.dumps(re.sub(r"{\w+}", "{}", text), ensure_ascii=False)
+        if names:
+            out += [f"inline std::string {name}({', '.join(f'std::string_view {one}' for one in names)}) {{",
+                    f"  return fmt::format({quoted}, {', '.join(names)});", "}"]
+        else:
+            out.append(f"inline constexpr std::string_view k{''.join(part.capitalize() for part in name.split('_'))} = {quoted};")
+    return "\n".join(out + ["", "}  // namespace vramscope::analyze", ""])
+
+
+def layer_parts(parts):
+    """Rows of a table: a category and the member of LayerRow that it belongs to."""
+    rows = [f"{{Shown::{one.lower().replace(' ', '_')}, &LayerRow::{member}}}," for member, categories in parts.items() for one in categories]
+    return "\n".join([NOTE, *rows, ""])
+
+
 def document(verbs, structs):
     rows = [name for name, struct in structs.items() if struct.get("row")]
     out = ["# JSON of the verbs", "",
@@ -131,7 +152,8 @@ def main():
     write_changed(sys.argv[1], {
         "analyze/gen/answers.h": header(structs, "analyze/basics.h"), "analyze/gen/view_answers.h": header(schema["view_structs"], "analyze/answers.h", "{}"),
         "analyze/gen/answers_json.h": json_header(structs), "analyze/gen/answers_json.cpp": json_source(structs),
-        "analyze/gen/methods.inc": methods_of_engine(schema["methods"]), "json.md": document(schema["verbs"], structs)})
+        "analyze/gen/methods.inc": methods_of_engine(schema["methods"]), "analyze/gen/texts.h": texts_header(schema["texts"]),
+        "analyze/gen/layer_parts.inc": layer_parts(schema["layer_parts"]), "json.md": document(schema["verbs"], structs)})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/gen/texts.h"
 #include "support/sentence.h"
 #include "support/units.h"
 
@@ -40,7 +41,8 @@ std::optional<Absence> absence_of_matches(const Engine& engine, std::string_view
   if (!engine.check_filter(where)) return std::nullopt;
   const Status ok = engine.check_matches(where);
   if (ok) return std::nullopt;
-  return Absence{"No block matches the filter", as_sentence(ok.error().message), "Change or clear the filter."};
+  return Absence{std::string(kNoMatch.substr(0, kNoMatch.size() - 1)), as_sentence(ok.error().message),
+                 std::string(kChangeTheFilter)};
 }
 
 }  // namespace vramscope::analyze

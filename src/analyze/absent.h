@@ -11,7 +11,6 @@ namespace vramscope::analyze {
 
 inline constexpr std::string_view kNoAllocations = "the trace has no allocations";  // an error
 inline constexpr std::string_view kNothingRecorded = "No allocation was recorded";
-inline constexpr std::string_view kWhyNoLayers = "op names do not include layers, and no layer marks were recorded";
 
 // Nothing if the answer has what was asked for.
 std::optional<Absence> absence(const Steps& steps);
@@ -21,7 +20,6 @@ std::optional<Absence> absence(const AddressMap& map);
 std::optional<Absence> absence(const Overview& overview);
 
 // For a valid filter that no block matches: figures of nothing would read like figures of the program.
-inline constexpr std::string_view kNoMatch = "No block matches the filter.";
 std::optional<Absence> absence_of_matches(const Engine& engine, std::string_view where);
 
 }  // namespace vramscope::analyze

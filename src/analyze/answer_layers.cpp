@@ -2,6 +2,7 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "analyze/absent.h"
 #include "analyze/attribute/categories.h"
 #include "analyze/attribute/op_names.h"
+#include "analyze/gen/texts.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/state.h"
 #include "analyze/steps/step_time.h"
@@ -118,36 +120,19 @@ std::map<std::uint32_t, std::uint32_t> lines_of(const Store& store, Moment from,
   return out;
 }
 
+constexpr std::pair<Shown, Bytes LayerRow::*> kParts[] = {
+#include "analyze/gen/layer_parts.inc"
+};
+constexpr auto kPartOf = [] {
+  std::array<Bytes LayerRow::*, kShown> out{};
+  out.fill(&LayerRow::other);
+  for (const auto& [category, part] : kParts) out[static_cast<std::size_t>(category)] = part;
+  return out;
+}();
+
 void add_block(LayerRow& row, Shown category, Bytes bytes) {
   row.total += bytes;
-  switch (category) {
-    case Shown::parameters:
-    case Shown::buffers:
-      row.parameters += bytes;
-      return;
-    case Shown::gradients:
-      row.gradients += bytes;
-      return;
-    case Shown::activation_gradients:
-      row.activation_gradients += bytes;
-      return;
-    case Shown::optimizer_state:
-      row.optimizer_state += bytes;
-      return;
-    case Shown::activations:
-      row.activations += bytes;
-      return;
-    case Shown::workspace:
-    case Shown::temporaries:
-    case Shown::xla_temporaries:
-      row.temporaries += bytes;
-      return;
-    case Shown::inputs:
-      row.inputs += bytes;
-      return;
-    default:
-      row.other += bytes;
-  }
+  row.*kPartOf[static_cast<std::size_t>(category)] += bytes;
 }
 
 using RowsByLayer = std::map<std::uint32_t, LayerRow>;
@@ -227,7 +212,7 @@ std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLay
   return out;
 }
 
-std::string sentence_of(const RowsByLayer& rows, std::string_view when) {
+std::string sentence_of(const RowsByLayer& rows, std::string_view when, bool filtered) {
   Bytes total = 0;
   std::uint64_t layers = 0;
   const LayerRow* largest = nullptr;
@@ -237,9 +222,9 @@ std::string sentence_of(const RowsByLayer& rows, std::string_view when) {
     ++layers;
     if (row.total > (largest != nullptr ? largest->total : 0)) largest = &row;
   }
-  if (largest == nullptr) return fmt::format("No layer is known for the {} that is live: {}.", format_size(total), kWhyNoLayers);
-  return fmt::format("{} holds the most of {} layers: {} of the {} live {}.", largest->name, layers, format_size(largest->total),
-                     format_size(total), when);
+  if (largest == nullptr) return filtered ? std::string(kNoLayerMatches) : no_layer_known(format_size(total), kWhyNoLayers);
+  return layer_holds_most(largest->name, support::format_plural(layers, "layer", "layers"), format_size(largest->total),
+                          format_size(total), when);
 }
 
 }  // namespace
@@ -264,7 +249,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   Layers out;
   out.ops = std::move(time.ops);
   out.at = *at;
-  out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kAtSteadyPeak : "then");
+  out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kAtSteadyPeak : kThen, !where.empty());
   out.rows = in_model_order(store, first_step, std::move(rows));
   out.layers = static_cast<std::uint64_t>(std::ranges::count_if(out.rows, is_layer, &LayerRow::name));
   return out;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/gen/texts.h"
 #include "analyze/query/instant_text.h"
 #include "support/units.h"
 
@@ -14,18 +15,17 @@ using support::format_plural;
 std::string step_text(const Step& step, std::uint64_t time_us) {
   const std::uint64_t us = time_us - step.begin_us;
   return us < 1'000'000 ? fmt::format("step {} + {:.3f} ms", step.number, static_cast<double>(us) / 1e3)
-                        : fmt::format("step {} + {:.6f} s", step.number, static_cast<double>(us) / 1e6);
+                        : fmt::format("step {} + {} s", step.number, seconds_text(us));
 }
 
 std::string caption(const Engine& engine, const Layers& layers) {
-  return fmt::format("At {:.6f} s, in model order. The last column is each layer's own peak, at any time.",
-                     static_cast<double>(engine.time_of(layers.at)) / 1e6);
+  return layers_caption(seconds_text(engine.time_of(layers.at)));
 }
 
 std::string caption(const Live& live, const Steps& steps) {
   const Step* step = step_at(steps, live.time_us);
-  return fmt::format("{} live at {:.6f} s{}.", format_plural(live.count, "block", "blocks"),
-                     static_cast<double>(live.time_us) / 1e6, step == nullptr ? "" : ", " + step_text(*step, live.time_us));
+  return fmt::format("{} live at {} s{}.", format_plural(live.count, "block", "blocks"), seconds_text(live.time_us),
+                     step == nullptr ? "" : ", " + step_text(*step, live.time_us));
 }
 
 std::string caption_of_peak(const Engine& engine, Moment at) {
@@ -40,7 +40,8 @@ std::string caption_of_range(const Steps& steps, std::uint64_t t0_us, std::uint6
   const Step* first = step_at(steps, t0_us);
   const Step* last = step_at(steps, t1_us);
   if (first == nullptr || last == nullptr) return {};
-  return first == last ? fmt::format("step {}", first->number) : fmt::format("steps {} to {}", first->number, last->number);
+  return first == last ? one_step(std::to_string(first->number))
+                       : several_steps(std::to_string(first->number), std::to_string(last->number));
 }
 
 std::uint64_t epochs_of(const Steps& steps) {

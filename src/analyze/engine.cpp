@@ -7,6 +7,7 @@
 #include "analyze/api.h"
 #include "analyze/attribute/categories.h"
 #include "analyze/build.h"
+#include "analyze/gen/texts.h"
 #include "analyze/index/pools.h"
 #include "analyze/query/block_text.h"
 #include "analyze/query/state.h"
@@ -103,7 +104,7 @@ Status Engine::check_matches(std::string_view where, int place) const {
   auto filter = state_->filter(where, kNever, place == kEveryPlace ? -1 : place);
   if (!filter) return std::unexpected(filter.error());
   if (filter->everything()) return {};
-  std::string on = "in the trace";
+  std::string on(kInTheTrace);
   PoolSet pools(state_->store.dictionaries().pools.size(), 1);
   if (place != kEveryPlace) {
     auto one = state_->place(place);
@@ -114,7 +115,7 @@ Status Engine::check_matches(std::string_view where, int place) const {
   const Grouper blocks(state_->store, pools, &*filter);
   for (std::uint64_t alloc = 0; alloc < state_->store.allocs(); ++alloc)
     if (blocks.of(alloc) != kOut) return {};
-  return fail(fmt::format("no block {} matches \"{}\"", on, where));
+  return fail(no_block_matches(on, where));
 }
 
 std::vector<Frame> Engine::stack(std::uint32_t id) const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/gen/texts.h"
 #include "analyze/query/instant_text.h"
 #include "support/units.h"
 
@@ -17,7 +18,8 @@ KeyFigure steady_peak(const Place& place, const Steps& steps) {
     return {.label = "Steady peak", .note = steps.steps.empty() ? "no steps were found" : "no steady state", .view = "steps"};
   return {.label = "Steady peak",
           .bytes = static_cast<double>(place.steady_peak),
-          .note = fmt::format("steps {} to {}", steps.steps[steps.steady_first].number, steps.steps[steps.steady_last].number),
+          .note = several_steps(std::to_string(steps.steps[steps.steady_first].number),
+                                std::to_string(steps.steps[steps.steady_last].number)),
           .at_least = !place.order_exact,
           .view = "peak",
           .at = "steady"};

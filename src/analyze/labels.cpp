@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/verdict/ending.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -12,12 +13,17 @@ using support::format_size;
 
 std::string label_of_count(std::uint64_t count) { return count == 0 ? "none" : support::format_count(count); }
 
-std::string label_of_duration(std::uint64_t us) {
-  return us < 1'000'000 ? support::format_duration(us) : fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
+std::string label_of(const Leaks& leaks) {
+  if (leaks.verdict == "growing") return std::string(kGrows);
+  return leaks.verdict == "not growing" ? "none" : "–";
 }
 
-std::string label_of(const Leaks& leaks) {
-  return leaks.verdict == "growing" ? "grows" : leaks.verdict == "not growing" ? "none" : "–";
+std::string trouble_of(const Engine& engine, const Leaks& leaks) {
+  if (engine.overview().ooms > 0) return "out of memory";
+  if (leaks.verdict == "growing") return std::string(kGrows);
+  constexpr std::string_view kVerb = "was ";
+  const std::string words = ending_words(ending_of(engine.state()));
+  return words.starts_with(kVerb) ? words.substr(kVerb.size()) : words;
 }
 
 std::string label_of(const Step& step) {

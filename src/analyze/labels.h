@@ -7,10 +7,11 @@
 
 namespace vramscope::analyze {
 
+// What is wrong with a run that leaks, in one word.
+inline constexpr std::string_view kGrows = "grows";
+
 // "none" for nothing.
 std::string label_of_count(std::uint64_t count);
-// "12.3 s", to a tenth of a second if it is longer than one.
-std::string label_of_duration(std::uint64_t us);
 // "grows", "none", or "–" if that is unknown.
 std::string label_of(const Leaks& leaks);
 // "Step 20"; "evaluation 3" for a step that is not one of training.

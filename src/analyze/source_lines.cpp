@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/gen/texts.h"
+#include "analyze/query/instant_text.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
@@ -60,9 +62,8 @@ std::string sentence_of(const std::vector<SourceFile>& files, Bytes total, std::
         most = line.bytes;
         where = fmt::format("{}:{}", file.path, line.line);
       }
-  if (where.empty()) return "No source line is known for what is live at this instant.";
-  return fmt::format("{} holds the most: {} of the {} live {}.", where, format_size(most), format_size(total),
-                     when.empty() ? "at this instant" : when);
+  if (where.empty()) return std::string(kNoLine);
+  return line_holds_most(where, format_size(most), format_size(total), when.empty() ? kAtThisInstant : when);
 }
 
 }  // namespace
@@ -84,9 +85,8 @@ Result<SourceLines> source_lines(const Engine& engine, std::string_view at, std:
     known += file.bytes;
   }
   out.sentence = sentence_of(out.files, found->total, instant_words(engine, at));
-  out.note = fmt::format("At {:.6f} s, lines of {} hold {}. A graph op belongs to the line that built it.",
-                         static_cast<double>(out.time_us) / 1e6, support::format_plural(out.files.size(), "file", "files"),
-                         format_size(known));
+  out.note =
+      source_caption(seconds_text(out.time_us), support::format_plural(out.files.size(), "file", "files"), format_size(known));
   std::ranges::stable_sort(out.files, std::greater{}, &SourceFile::bytes);
   return out;
 }

@@ -8,7 +8,6 @@
 
 namespace vramscope::analyze {
 
-inline constexpr std::string_view kNoLiveBlock = "No live block belongs to this file at this instant.";
 inline constexpr std::string_view kGiveSourceRoot =
     "Start the viewer with `--source-root DIR`, where DIR contains the program's source files.";
 inline constexpr std::string_view kChangedSince = "The file was changed after the recording started: its lines may have moved.";

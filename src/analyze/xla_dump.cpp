@@ -29,6 +29,7 @@ constexpr std::string_view kSuffix = "buffer-assignment.txt";
 // Newer versions of XLA write the names of values and how long they live into files of their own.
 constexpr std::string_view kMoreSuffixes[] = {"buffer-assignment-values.txt", "live-range.txt"};
 constexpr std::uint64_t kMostPlans = std::uint64_t{256} << 20;  // bytes of all plans together
+constexpr std::size_t kOverlap = 8;                             // the start of a line may lie in two pieces of a file
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
@@ -249,6 +250,13 @@ std::string module_of(std::string name) {
   return name;
 }
 
+// Whether a line that begins behind `from` comes after the tables at the start of a module's text.
+bool is_past_tables(std::string_view text, std::size_t from) {
+  for (std::size_t end = text.find('\n', from); end != std::string_view::npos; end = text.find('\n', end + 1))
+    if (XlaFrames::is_past(text.substr(end + 1))) return true;
+  return false;
+}
+
 // In a folder that came with a trace, a file with the name of a plan may be anything: a link, a pipe, an endless file. Of a
 // module's text, only the tables at the start are read.
 Result<std::string> read_plan(int folder, const std::filesystem::path& path, std::uint64_t& room, bool only_tables = false) {
@@ -258,9 +266,10 @@ Result<std::string> read_plan(int folder, const std::filesystem::path& path, std
   char buffer[65536];
   ssize_t got = 0;
   while ((got = ::read(file, buffer, sizeof buffer)) > 0 && static_cast<std::uint64_t>(got) <= room) {
+    const std::size_t before = text.size();
     text.append(buffer, static_cast<std::size_t>(got));
     room -= static_cast<std::uint64_t>(got);
-    if (only_tables && (text.find("\n%") != std::string::npos || text.find("\nENTRY ") != std::string::npos)) {
+    if (only_tables && is_past_tables(text, before - std::min(before, kOverlap))) {
       got = 0;
       break;
     }

@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include <fmt/format.h>
-
 namespace vramscope::analyze {
 namespace {
 
@@ -22,10 +20,6 @@ std::uint64_t number_after(std::string_view line, std::string_view key) {
 }
 
 }  // namespace
-
-std::string short_line(std::string_view file, std::uint64_t line) {
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
-}
 
 bool XlaFrames::is_past(std::string_view line) { return line.starts_with('%') || line.starts_with("ENTRY "); }
 

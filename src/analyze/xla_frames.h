@@ -36,7 +36,4 @@ class XlaFrames {
   std::map<std::uint64_t, Frame> frames_;
 };
 
-// "train.py:13" for a path and a line.
-std::string short_line(std::string_view file, std::uint64_t line);
-
 }  // namespace vramscope::analyze

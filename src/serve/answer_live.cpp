@@ -14,9 +14,6 @@ namespace vramscope::serve {
 
 namespace {
 
-constexpr std::uint32_t kSideRows = 8;
-constexpr std::uint32_t kTableRows = 60;
-
 std::vector<Share> shares_of(const analyze::Live& by_category_and_known) {
   std::vector<Share> out;
   std::map<std::string, std::pair<analyze::Bytes, std::string>> most_known;
@@ -142,7 +139,7 @@ Result<Range> EngineService::range(const RangeParams& params) {
   if (!(params.t0 >= 0) || !(params.t1 > params.t0) || params.t1 > 1e18) return fail("the range is empty");
   const auto t0 = static_cast<std::uint64_t>(params.t0);
   const auto t1 = static_cast<std::uint64_t>(params.t1);
-  const auto top = engine.top({.t0_us = t0, .t1_us = t1, .by = analyze::By::op, .where = params.filter, .limit = 12});
+  const auto top = engine.top({.t0_us = t0, .t1_us = t1, .by = analyze::By::op, .where = params.filter, .limit = kRangeRows});
   if (!top) return std::unexpected(top.error());
   const analyze::Moment first = engine.moment_at(t0 == 0 ? 0 : t0 - 1);
   const analyze::Moment last = engine.moment_at(t1);
@@ -150,7 +147,7 @@ Result<Range> EngineService::range(const RangeParams& params) {
                                  .b = fmt::format("moment:{}", last),
                                  .by = analyze::By::op,
                                  .where = params.filter,
-                                 .limit = 12});
+                                 .limit = kRangeRows});
   if (!diff) return std::unexpected(diff.error());
   Range out;
   out.t0 = params.t0;

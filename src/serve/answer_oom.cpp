@@ -14,8 +14,6 @@ namespace {
 
 using support::as_sentence;
 
-constexpr std::uint32_t kLiveRows = 40;
-
 // What the verdict advises, then every other finding with a saving: a request that is short of less than that would fit.
 void add_remedies(const Opened& trace, const analyze::OomEvent& event, Oom& out) {
   const analyze::Ooms& ooms = trace.ooms();

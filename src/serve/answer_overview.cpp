@@ -190,7 +190,7 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
     out.nav.push_back({std::move(view), std::move(text), bytes});
   };
   nav("overview", findings.findings.empty() ? "" : fmt::format("{}", findings.findings.size()));
-  nav("timeline", analyze::label_of_duration(o.duration_us));
+  nav("timeline", support::format_duration(o.duration_us));
   if (place != nullptr) nav("peak", "", static_cast<double>(place->steady ? place->steady_peak : place->peak));
   nav("steps", analyze::label_of_count(steps.steps.size()));
   if (const auto layers = engine.layers(usable_instant(engine, "steady"))) nav("layers", analyze::label_of_count(layers->layers));

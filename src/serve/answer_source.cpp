@@ -1,6 +1,7 @@
 // Lines of source with the bytes they hold, and completions for the filter box.
 #include <algorithm>
 
+#include "analyze/gen/texts.h"
 #include "analyze/source_lines.h"
 #include "analyze/source_status.h"
 #include "serve/answer_parts.h"

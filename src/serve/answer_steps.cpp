@@ -7,6 +7,7 @@
 
 #include "analyze/absent.h"
 #include "analyze/captions.h"
+#include "analyze/gen/texts.h"
 #include "analyze/query/instant_text.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
@@ -113,6 +114,12 @@ Result<Layers> EngineService::layers(const LayersParams& params) {
   if (!found) return std::unexpected(found.error());
   const Opened& trace = **found;
   const analyze::Engine& engine = trace.engine();
+  if (const auto nothing = analyze::absence_of_matches(engine, params.filter)) {
+    Layers none;
+    none.sentence = analyze::kNoMatch;
+    none.empty = *nothing;
+    return none;
+  }
   const auto layers = engine.layers(usable_instant(engine, params.at), -1, params.filter);
   if (!layers) return std::unexpected(layers.error());
   Layers out;
@@ -121,7 +128,7 @@ Result<Layers> EngineService::layers(const LayersParams& params) {
   out.note = analyze::caption(engine, *layers);
   out.rows = layers->rows;
   for (const LayerRow& row : layers->rows) out.own_peaks.push_back(analyze::instant_text(engine, row.own_peak_at));
-  out.empty = analyze::absence(*layers);
+  if (params.filter.empty()) out.empty = analyze::absence(*layers);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <set>
 
+#include "analyze/query/filter_text.h"
 #include "analyze/query/instant_text.h"
 #include "analyze/verdict/notable.h"
 #include "analyze/work.h"
@@ -230,11 +231,11 @@ void add_categories(Payload& payload, const Opened& opened, const std::string& t
   for (const char* at : {"steady", "peak", "end"}) {
     const auto live = opened.engine().live({.at = usable_instant(opened.engine(), at), .where = {}, .limit = 0});
     if (!live) continue;
-    for (const analyze::Group& group : live->groups) {
-      std::string name = group.keys[0];
-      std::ranges::replace(name, ' ', '_');
-      payload.add("peak", {{"trace", trace}, {"at", at}, {"open", std::string(kFirstOpen)}, {"filter", "category:" + name}});
-    }
+    for (const analyze::Group& group : live->groups)
+      payload.add("peak", {{"trace", trace},
+                           {"at", at},
+                           {"open", std::string(kFirstOpen)},
+                           {"filter", "category:" + analyze::filter_word(group.keys[0])}});
   }
 }
 

@@ -14,8 +14,6 @@ namespace vramscope::serve {
 namespace {
 
 constexpr std::size_t kMostLevels = 6;
-constexpr std::size_t kMostChildren = 24;
-constexpr std::size_t kMostNodes = 3000;
 
 struct Node {
   std::string name;

@@ -28,7 +28,9 @@ class FindingsTest : public ::testing::Test {
   Findings found() {
     OpenOptions options;
     options.keep_index = false;
-    Findings out = Engine::open(path_, options).value().findings();
+    const Engine engine = Engine::open(path_, options).value();
+    Findings out = engine.findings();
+    for (const Finding& f : out.findings) EXPECT_TRUE(engine.check_filter(f.where)) << f.id << ": " << f.where;
     EXPECT_LE(out.findings.size(), 5u);
     EXPECT_TRUE(std::ranges::is_sorted(out.findings, std::greater<>{}, [](const Finding& f) { return f.at_stake.value_or(0); }));
     return out;
@@ -334,6 +336,15 @@ TEST_F(FindingsTest, ProgramsOfJax) {
   EXPECT_EQ(copies.at_stake, 3 * kMiB) << "each device could hold a quarter";
   EXPECT_EQ(copies.title, "4.0 MiB of parameters is replicated: 4 devices hold the same bytes, beside 1.0 MiB that is sharded.");
   EXPECT_EQ(finding("replicated-inputs").at_stake, kMiB);
+}
+
+TEST_F(FindingsTest, ACategoryOfTwoWordsIsOneWordOfAFilter) {
+  Maker m = maker();
+  m.alloc({"jit_step", "execute", kMiB});
+  m.report(trace::ReplicatedArguments{m.string("step"), m.string("opt_state.mu"), trace::Category::optimizer_state,
+                                      m.string("/data/train.py"), 9, 4 * kMiB, 4, 0});
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(finding("replicated-state").where, "category:optimizer_state");
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -80,6 +84,35 @@ TEST(OomReplay, NamesTheLargestBatch) {
     }
     EXPECT_FALSE(train_with(path, largest + largest / 20 + 1, state)) << largest;
   }
+  fs::remove(path);
+}
+
+// One activation without a shape, of which more or less fits: the batch is not known.
+TEST(OomReplay, ShareIsTheSameInSentenceAndAdvice) {
+  const fs::path path = fs::temp_directory_path() / ("vs-oom-share-" + std::to_string(::getpid()) + ".vram");
+  std::set<std::uint64_t> shares;
+  for (std::uint64_t mib = 90; mib < 110; ++mib) {
+    fs::remove(path);
+    Maker::Options options;
+    options.pool.limit = options.pool.device = 64 * kMiB;
+    options.pool.growth = false;
+    Maker maker = Maker::create(path, options).value();
+    const Handle kernel = maker.alloc({"sequential/dense/kernel", "output", 8 * kMiB}).value();
+    maker.tag(kernel, trace::Category::parameter, "kernel", "dense");
+    maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
+    ASSERT_FALSE(maker.alloc({"StatefulPartitionedCall/sequential/dense/Relu", "output", mib * kMiB}).has_value());
+    ASSERT_TRUE(maker.finish());
+    OpenOptions open;
+    open.keep_index = false;
+    const Ooms ooms = Engine::open(path, open).value().ooms();
+    const std::optional<OomReplay>& replay = ooms.events.back().replay;
+    ASSERT_TRUE(replay.has_value() && replay->largest_share.has_value()) << mib;
+    const auto share = static_cast<std::uint64_t>(std::llround(100 * *replay->largest_share));
+    EXPECT_NE(replay->sentence.find(fmt::format(" {} % of the batch", share)), std::string::npos) << replay->sentence;
+    EXPECT_NE(ooms.advice.find(fmt::format("at most {} % of this one", share)), std::string::npos) << ooms.advice;
+    shares.insert(share);
+  }
+  EXPECT_TRUE(shares.contains(57) || shares.contains(58)) << "which are a little less in binary";
   fs::remove(path);
 }
 

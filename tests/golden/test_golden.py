@@ -135,6 +135,8 @@ def test_what_others_hold_of_a_device_is_not_available(traces):
     assert held["sentence"].startswith("The context, libraries and other programs hold 256.0 MiB of 1GiB. ")
     both = fit("--limit", "1GiB", "--outside", "256MiB")
     assert both.returncode == 2 and both.stderr.startswith("vramscope: --outside: ")
+    both = fit("--seq", "512", "--batch", "16")
+    assert both.returncode == 2 and both.stderr.startswith("vramscope: --batch: ")
 
 
 # Escape sequences of --color=always, with <ESC> for the escape character.

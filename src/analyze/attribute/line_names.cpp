@@ -110,10 +110,11 @@ LineNames::LineNames(const trace::Dictionaries& dictionaries, CodeFolders folder
   }
 }
 
+std::string short_line(std::string_view file, std::uint64_t line) { return fmt::format("{}:{}", tail(file, 1), line); }
+
 std::string LineNames::of(trace::StringId file, std::uint64_t line) const {
-  auto found = files_.find(static_cast<std::size_t>(file));
-  return fmt::format("{}:{}", found != files_.end() ? std::string_view(found->second) : tail(text_of(dictionaries_, file), 1),
-                     line);
+  const auto found = files_.find(static_cast<std::size_t>(file));
+  return found != files_.end() ? fmt::format("{}:{}", found->second, line) : short_line(text_of(dictionaries_, file), line);
 }
 
 std::string LineNames::of_stack(std::size_t stack) const {

@@ -25,6 +25,9 @@ struct CodeFolders {
 CodeFolders folders_of(std::span<const Stamped<trace::Setting>> settings, const trace::Dictionaries& dictionaries);
 CodeFolders folders_of(const Store& store);
 
+// "train.py:13" for a path and a line, whatever other files are called.
+std::string short_line(std::string_view file, std::uint64_t line);
+
 class LineNames {
  public:
   explicit LineNames(const trace::Dictionaries& dictionaries, CodeFolders folders = {});

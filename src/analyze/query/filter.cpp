@@ -55,16 +55,9 @@ namespace {
 using Node = Filter::Node;
 using NodePtr = std::unique_ptr<Node>;
 
-// A category's name as one word of a filter: "optimizer_state".
-std::string as_word(Shown category) {
-  std::string word(name_of(category));
-  std::ranges::replace(word, ' ', '_');
-  return word;
-}
-
 std::string all_categories() {
   std::string words;
-  for (std::size_t c = 0; c < kShown; ++c) words += (c > 0 ? ", " : "") + as_word(static_cast<Shown>(c));
+  for (std::size_t c = 0; c < kShown; ++c) words += (c > 0 ? ", " : "") + filter_word(name_of(static_cast<Shown>(c)));
   return words;
 }
 
@@ -289,7 +282,8 @@ class Compiler {
     for (std::uint32_t c = 0; c < 16; ++c) {
       const auto in_trace = static_cast<trace::Category>(c);
       const Shown category = shown(in_trace);
-      node->yes.push_back(match(name_of(category)) || match(as_word(category)) || match(trace::name_of(in_trace)) ? 1 : 0);
+      node->yes.push_back(
+          match(name_of(category)) || match(filter_word(name_of(category))) || match(trace::name_of(in_trace)) ? 1 : 0);
     }
     if (std::ranges::none_of(node->yes, [](auto y) { return y != 0; }))
       return fail(fmt::format("filter: unknown category \"{}\": expected one of {}", t.value, all_categories()));

@@ -55,6 +55,12 @@ std::vector<std::string_view> filter_fields() {
   return out;
 }
 
+std::string filter_word(std::string_view category) {
+  std::string word(category);
+  std::ranges::replace(word, ' ', '_');
+  return word;
+}
+
 std::optional<double> parse_number(std::string_view text) {
   std::string copy(text);
   char* end = nullptr;

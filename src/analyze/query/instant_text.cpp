@@ -9,13 +9,15 @@
 
 namespace vramscope::analyze {
 
+std::string seconds_text(std::uint64_t time_us) { return fmt::format("{:.6f}", static_cast<double>(time_us) / 1e6); }
+
 std::string instant_text(const Engine& engine, Moment at) {
   const Engine::State& state = engine.state();
   const Store& store = state.store;
   at = std::min<Moment>(at, store.events());
   if (at == 0) return "start";
   const std::uint64_t time_us = store.time_of(at);
-  std::string out = fmt::format("{:.6f}s", static_cast<double>(time_us) / 1e6);
+  std::string out = seconds_text(time_us) + "s";
   if (const std::int64_t number = state.step_number(at); number > 0)
     for (const StepRow& step : store.steps)
       if (step.number == number && step.begin <= at && at <= step.end && step.begin_us <= time_us) {

@@ -11,6 +11,9 @@ namespace vramscope::analyze {
 // where several events share a microsecond, "#2" after it is the state after the second of them.
 std::string instant_text(const Engine& engine, Moment at);
 
+// "0.004300": seconds since the start of the trace, to the microsecond.
+std::string seconds_text(std::uint64_t time_us);
+
 // The step in which that time is; NULL if there is none.
 const Step* step_at(const Steps& steps, std::uint64_t time_us);
 

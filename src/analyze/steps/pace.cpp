@@ -11,6 +11,7 @@
 #include "support/units.h"
 
 namespace vramscope::analyze {
+
 std::vector<std::optional<std::uint64_t>> samples_of_steps(const Store& store) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes;  // since when, samples of a batch
   for (const auto& mark : store.marks)

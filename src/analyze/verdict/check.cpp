@@ -144,7 +144,8 @@ class Checker {
     double share = static_cast<double>(frag->worst.unusable) / static_cast<double>(frag->worst.pool);
     double most = percent ? *limit / 100 : *limit;
     judge(rule, share, most,
-          fmt::format("{:.1f} % of the pool is unusable at worst, the limit is {:.1f} %", share * 100, most * 100));
+          fmt::format("{} of the pool is unusable at worst, the limit is {}", support::format_percent(share),
+                      support::format_percent(most)));
     return {};
   }
 

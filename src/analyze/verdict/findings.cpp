@@ -383,14 +383,6 @@ class Finder {
 
 }  // namespace
 
-std::string trouble_of(const Engine& engine, const Leaks& leaks) {
-  if (engine.overview().ooms > 0) return "out of memory";
-  if (leaks.verdict == "growing") return "grows";
-  constexpr std::string_view kVerb = "was ";
-  const std::string words = ending_words(ending_of(engine.state()));
-  return words.starts_with(kVerb) ? words.substr(kVerb.size()) : words;
-}
-
 Findings Engine::findings() const {
   auto place = state_->place(-1);
   if (!place) return {};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/query/filter_text.h"
 #include "analyze/verdict/newest_reports.h"
 #include "support/units.h"
 
@@ -40,7 +41,7 @@ Finding not_donated(const Store& store, const trace::StateNotDonated& row) {
       row.bytes,
       "peak",
       "steady",
-      "category:parameters or category:optimizer state"};
+      "category:parameters or category:optimizer_state"};
 }
 
 Finding failed(const Store& store, const trace::DonationFailed& row) {
@@ -74,7 +75,7 @@ Finding replicated(const Store& store, const trace::ReplicatedArguments& row) {
           saving,
           "peak",
           "steady",
-          fmt::format("category:{}", what)};
+          fmt::format("category:{}", filter_word(what))};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/attribute/line_names.h"
 #include "analyze/index/store.h"
 
 namespace vramscope::analyze {
@@ -16,8 +17,7 @@ namespace vramscope::analyze {
 // "train.py:31"
 template <typename Row>
 std::string reported_line(const Store& store, const Row& row) {
-  const std::string_view file = store.text(row.file);
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), row.line);
+  return short_line(store.text(row.file), row.line);
 }
 
 // One per line of source code, ordered by file and line; for constants, one per line and op, for arguments of programs, one per

@@ -1,6 +1,7 @@
 // Why a request failed: every cause is tested by arithmetic on the recorded state, and states whether the request would have
 // fit without it.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -171,8 +172,9 @@ std::string batch_advice(const OomEvent& e, const OomScene& m, const OomRequest&
   if (e.replay && e.replay->largest)
     return fmt::format("use a batch of at most {} instead of {}", support::format_count(*e.replay->largest),
                        support::format_count(*e.replay->batch));
-  const unsigned percent = e.replay && e.replay->largest_share ? static_cast<unsigned>(100 * *e.replay->largest_share)
-                                                               : fitting_percent(live, request, m.requested, m.reach());
+  const unsigned percent = e.replay && e.replay->largest_share
+                               ? static_cast<unsigned>(std::lround(100 * *e.replay->largest_share))
+                               : fitting_percent(live, request, m.requested, m.reach());
   return percent == 0 ? "" : fmt::format("use a batch of at most {} % of this one", percent);
 }
 

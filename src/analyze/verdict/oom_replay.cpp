@@ -20,7 +20,7 @@ using whatif::What;
 
 constexpr std::size_t kMostEvents = 60'000;  // of longer runs, only the last steps are replayed
 constexpr whatif::OrderBudget kOrdersOfSetting{500'000, 2, 12};
-constexpr Forecaster::Errors kErrors{0.005, 0.005};  // "at most": what is not known about the step is said
+constexpr Forecaster::Errors kErrors{kLeastError, kLeastError};  // "at most": what is not known about the step is said
 
 // The requests up to the failed one, which is the last block, and then one more whole step if the recording has one.
 struct Failure {

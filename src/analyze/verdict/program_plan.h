@@ -15,7 +15,7 @@ std::optional<trace::ProgramPlan> plan_of(const Store& store, std::string_view p
 // Whether a request of the program is the block for its temporaries.
 bool is_for_temporaries(const trace::ProgramPlan& plan, Bytes requested);
 
-// "jit_train_step takes 1.3 GiB beside its arguments: ...; 900.0 MiB was free."
+// "XLA's plan of jit_train_step: 2.1 GiB of arguments, ... Beside its arguments it needs 1.3 GiB; 900.0 MiB was free."
 std::string in_words(const Store& store, const trace::ProgramPlan& plan, Bytes free);
 
 }  // namespace vramscope::analyze

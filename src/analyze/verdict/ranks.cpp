@@ -6,6 +6,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "analyze/labels.h"
 #include "analyze/query/state.h"
 #include "support/units.h"
 #include "trace/reader.h"
@@ -66,9 +67,9 @@ std::string sentence_of(std::span<const Process> processes, std::span<const std:
     return fmt::format(
         "{}; {} attention: {}{}.", recorded,
         troubled == 1 ? name_of(first) + " needs" : fmt::format("{} of them need", support::format_count(troubled)),
-        !first.readable            ? "it cannot be read"
-        : first.trouble == "grows" ? "memory grows"
-                                   : std::string_view(first.trouble),
+        !first.readable           ? "it cannot be read"
+        : first.trouble == kGrows ? "memory grows"
+                                  : std::string_view(first.trouble),
         troubled == 1 ? "" : " in " + name_of(first));
   std::vector<Bytes> peaks;
   for (const Process& process : processes) peaks.push_back(process.peak);

@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "analyze/framework.h"
+#include "analyze/attribute/categories.h"
+#include "analyze/steps/usual.h"
 #include "analyze/whatif/batches.h"
 #include "analyze/whatif/candidates.h"
 #include "analyze/whatif/cards.h"
@@ -22,15 +23,11 @@ namespace {
 using support::format_count;
 using support::format_size;
 
-constexpr double kErrorOfTwo = 0.005;  // from two recordings
-constexpr double kErrorOfOne = 0.05;   // from one
-
 // Steps that do the same differ in their peaks if ops or input batches overlap by chance: as a share of the highest.
 double spread_of_steps(const Engine& engine, int place) {
   const Steps steps = engine.steps(place);
-  if (!steps.has_steady) return 0;
   Bytes least = whatif::kUnlimited, most = 0;
-  for (std::size_t i = steps.steady_first; i <= steps.steady_last && i < steps.steps.size(); ++i) {
+  for (const std::size_t i : steady_steps(steps)) {
     if (steps.steps[i].allocated == 0) continue;
     least = std::min(least, steps.steps[i].peak);
     most = std::max(most, steps.steps[i].peak);
@@ -128,8 +125,9 @@ std::vector<std::pair<std::string, Bytes>> categories_of(const LivePeak& peak) {
 
 // How to get to a larger batch, given what takes the most.
 std::string_view way_to_double(std::string_view category) {
-  if (category == "optimizer state") return "an optimizer with less state leaves room for a larger one";
-  if (category == "parameters" || category == "gradients") return "a larger one needs a smaller model or more memory";
+  if (category == name_of(Shown::optimizer_state)) return "an optimizer with less state leaves room for a larger one";
+  if (category == name_of(Shown::parameters) || category == name_of(Shown::gradients))
+    return "a larger one needs a smaller model or more memory";
   return "accumulate gradients over 2 batches to double it";
 }
 
@@ -177,8 +175,7 @@ std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool lacks
   std::vector<std::string> out = recorded.assumptions;
   if (recorded.before > 0)
     out.push_back(fmt::format("{} was in use when the recording started, and stays in use.", format_size(recorded.before)));
-  if (recorded.on_host && lacks_context)
-    out.emplace_back("On a GPU, the context and the libraries need memory too: about 0.5 GiB, which is not counted here.");
+  if (recorded.on_host && lacks_context) out.emplace_back(kContextIsNotCounted);
   if (single)
     out.emplace_back(
         "From one recording: blocks whose shape contains the batch size grow with it. A second recording at another batch size "
@@ -191,6 +188,8 @@ std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool lacks
 Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
   if (request.limit != 0 && request.outside != 0)
     return fail("--outside: does not apply to --limit, which is the size of the pool itself; name the device with --on");
+  if (request.seq != 0 && request.batch != 0)
+    return fail("--batch: does not apply to --seq, which forecasts a sequence length; choose one of them");
   auto inputs = inputs_of(runs, names, request);
   if (!inputs) return std::unexpected(inputs.error());
   std::uint64_t events = 0;
@@ -202,7 +201,7 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
   const auto wanted = candidate(recorded, request.allocator);
   if (!wanted) return std::unexpected(wanted.error());
   const bool single = inputs->runs.size() == 1;
-  const double of_recordings = single ? kErrorOfOne : kErrorOfTwo;
+  const double of_recordings = single ? kErrorOfShapes : kLeastError;
   const double least_error =
       std::max({of_recordings, error_of_order(engine.state().store, recorded), spread_of_steps(engine, request.place)});
   const Forecaster forecaster(engine.state().store, recorded, scalings_of(*inputs), wanted->scenario, {.least = least_error});

@@ -44,7 +44,7 @@ struct Scene {
   }
 };
 
-// Parameters that are live when the first step is over, and where they are used first.
+// Parameters that are live when the program has settled.
 struct Parameters {
   std::vector<std::uint32_t> blocks;
   Bytes bytes = 0;
@@ -52,7 +52,7 @@ struct Parameters {
 
 Parameters parameters_of(const Scene& scene, const Rewriter& rewriter) {
   Parameters out;
-  const std::size_t at = rewriter.first_event_of_section(2);
+  const std::size_t at = rewriter.first_event_of_section(scene.recorded.settled);
   for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
     if (scene.category(block) != Shown::parameters || !rewriter.lives_at(block, at)) continue;
     out.blocks.push_back(block);
@@ -105,11 +105,11 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
   const Result<Parameters> parameters = known_parameters(scene, rewriter);
   if (!parameters) return std::unexpected(parameters.error());
   Bytes before = 0, after = 0;
-  const std::size_t second = rewriter.first_event_of_section(2);
-  std::size_t at = second;
+  const std::size_t settled = rewriter.first_event_of_section(scene.recorded.settled);
+  std::size_t at = settled;
   for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
     const bool state = scene.category(block) == Shown::optimizer_state;
-    if (state && rewriter.lives_at(block, second)) before += rewriter.bytes(block);
+    if (state && rewriter.lives_at(block, settled)) before += rewriter.bytes(block);
     if (state || scene.of(block).stage() == Stage::optimizer) at = std::min(at, rewriter.born(block));
     // Values that the update computes on its way exist only with a state.
     const bool temporary = scene.of(block).stage() == Stage::optimizer && scene.category(block) != Shown::parameters;
@@ -198,13 +198,12 @@ Result<Changed> change_requests(const Store& store, const WhatifRequest& request
   Rewriter rewriter(recorded);
   const Scene scene{store, recorded};
   std::string weakest;
-  const auto rank = [](std::string_view word) { return word == "low" ? 3 : word == "medium" ? 2 : word == "high" ? 1 : 0; };
   const auto add = [&](bool asked, auto change) -> Status {
     if (!asked) return {};
     auto note = change();
     if (!note) return std::unexpected(note.error());
     out.notes.push_back(std::move(*note));
-    if (rank(out.confidence) > rank(weakest)) weakest = out.confidence;
+    if (weakest != "low") weakest = out.confidence;
     return {};
   };
   Status done = add(!request.optimizer.empty(), [&] { return change_optimizer(scene, request.optimizer, rewriter, out); });

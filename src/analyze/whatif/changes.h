@@ -10,7 +10,7 @@ namespace vramscope::analyze {
 
 struct Changed {
   std::vector<std::string> notes;  // what was done
-  std::string confidence;          // of the weakest change; empty without changes
+  std::string confidence;          // high or low: of the weakest change; empty without changes
 };
 
 // The optimizers that a program can be changed to.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/whatif/device_room.h"
 #include "analyze/whatif/recorded.h"
 #include "whatif/forecast/forecast.h"
 
@@ -20,10 +21,9 @@ struct LivePeak {
 
 class Forecaster {
  public:
-  // Of the live bytes, as shares. The margin is what a batch that fits leaves free for the error: what is uncertain is assumed to
-  // grow, so more than a quarter would only be wasted.
+  // Of the live bytes, as shares (device_room.h). The margin is what a batch that fits leaves free for the error.
   struct Errors {
-    double least = 0.005, most_margin = 0.25;
+    double least = kLeastError, most_margin = kMostError;
   };
   // `scalings` by block of the recording.
   Forecaster(const Store& store, const RecordedPool& recorded, std::vector<whatif::Scaling> scalings,

@@ -22,6 +22,7 @@ struct RecordedPool {
   std::vector<std::uint32_t> allocs;      // by block: its allocation in the trace; kNone32: it is not in the trace
   std::vector<Shown> added;               // by block, as far as there are blocks that are not in the trace
   std::vector<std::uint32_t> sections;    // by block: the number of its step, 0 before the first
+  std::uint32_t settled = 2;              // the first section that begins with all parameters and their optimizer state
   whatif::Scenario scenario;              // the allocator and settings of the recording
   std::string settings;                   // in words
   std::vector<whatif::DeviceCall> calls;  // that the recording contains

@@ -28,7 +28,7 @@ using whatif::What;
 constexpr std::size_t kColumns = 300;  // of a curve
 // Answers follow a slider, and a report has dozens of them: this many events take about a tenth of a second each time.
 constexpr std::size_t kMostEvents = 200'000;
-constexpr double kErrorAsRecorded = 0.005, kErrorOfBatch = 0.05, kMostError = 0.25;
+constexpr double kErrorOfExactChange = 0.015;  // measured: up to 1.1 % (docs/dev/measurements.md)
 constexpr std::array kParts{"2", "4", "8", "16"};
 // Times the recorded batch.
 constexpr std::array kBatches{0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0};
@@ -119,10 +119,8 @@ void compare_with(const WhatifStep& base, WhatifStep& out) {
 }
 
 double error_of(std::string_view confidence, const Store& store, const RecordedPool& recorded) {
-  const double of_changes = confidence == "low"                          ? kMostError
-                            : confidence.empty() || confidence == "high" ? kErrorAsRecorded
-                                                                         : 0.03;
-  return std::max(of_changes, confidence.empty() ? 0 : error_of_order(store, recorded));
+  if (confidence.empty()) return kLeastError;
+  return std::max(confidence == "low" ? kMostError : kErrorOfExactChange, error_of_order(store, recorded));
 }
 
 // Live at the peak in blocks of which it is not known how they grow, as a share.
@@ -189,6 +187,7 @@ Result<StepWhatif> StepWhatif::of(const Engine& engine) {
   if (!out.batch_) out.batch_ = batch_from_shapes(store, out.recorded_);
   out.scalings_ = scalings_by_shape(store, out.recorded_, out.batch_.value_or(kUnknownBatch));
   for (std::uint32_t& section : out.recorded_.sections) section = chosen && section <= *chosen ? 0u : 1u;
+  if (chosen) out.recorded_.settled = 1;
   out.add_choices();
   auto base = out.computed({});
   if (!base) return std::unexpected(base.error());
@@ -220,13 +219,13 @@ Result<WhatifStep> StepWhatif::computed(const StepWhatifRequest& request) const 
   const Store& store = engine_->state().store;
   RecordedPool recorded = recorded_;
   WhatifStep out = base_;
-  out.error = kErrorAsRecorded;
+  out.error = kLeastError;
   const auto batch = number_in(request.batch), parts = number_in(request.accumulate);
   if (!request.batch.empty() && !batch) return fail(fmt::format("invalid batch \"{}\": expected a number", request.batch));
   if (!request.accumulate.empty() && !parts)
     return fail(fmt::format("invalid number of parts \"{}\": expected a number", request.accumulate));
   if (batch) {
-    out.error = std::clamp(uncertain_share(recorded, scalings_), kErrorOfBatch, kMostError);
+    out.error = std::clamp(uncertain_share(recorded, scalings_), kErrorOfShapes, kMostError);
     recorded.events = whatif::substituted(recorded.events, scalings_, static_cast<double>(*batch));
   }
   WhatifRequest changes;
@@ -257,9 +256,7 @@ Result<WhatifStep> StepWhatif::computed(const StepWhatifRequest& request) const 
   out.pool_curve = std::move(course.pool_curve);
   out.parts = parts_of(course.parts);
   out.assumptions = recorded.assumptions;
-  if (recorded.on_host)
-    out.assumptions.emplace_back(
-        "On a GPU, the context and the libraries need memory too: about 0.5 GiB, which is not counted here.");
+  if (recorded.on_host) out.assumptions.emplace_back(kContextIsNotCounted);
   out.cards.clear();
   add_cards(*engine_, recorded, out);
   return out;

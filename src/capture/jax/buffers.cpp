@@ -94,7 +94,9 @@ void remove(const void* buffer) {
   Entry* const home = home_of(buffer);
   for (Entry* entry = home; entry != home + kReach; ++entry) {
     const void* there = buffer;
-    if (!entry->buffer.compare_exchange_strong(there, &g_entries, std::memory_order_acq_rel)) continue;
+    if (entry->buffer.load(std::memory_order_relaxed) != buffer ||
+        !entry->buffer.compare_exchange_strong(there, &g_entries, std::memory_order_acq_rel))
+      continue;  // an exchange costs even where it fails, and nearly all places are others'
     if (record::recording() != nullptr && entry->generation == record::t_state.generation) {
       record::FreeEvent event;
       event.pool = entry->pool;

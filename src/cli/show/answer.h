@@ -66,7 +66,7 @@ std::string in_a_sentence(const std::string& text);
 std::string to_do(const std::string& advice);
 // Figure in the unit of the table's head.
 std::string mib(analyze::Bytes bytes);
-// "new", "33 µs", "4.5 ms", "5.0 s"
+// How long a block has lived: "new", "33 µs", "4.5 ms", "5.0 s"
 std::string age(std::uint64_t microseconds);
 std::string dash(const std::string& text);  // "–" if it is empty
 std::string share(analyze::Bytes part, analyze::Bytes whole);

@@ -113,7 +113,8 @@ class DiffVerb final : public VerbBody {
     line("steps", [](const analyze::CompareSide& s) { return support::format_count(s.steps); });
     line(analyze::kBlocksPerStep,
          [](const analyze::CompareSide& s) { return s.allocs_per_step ? support::format_count(*s.allocs_per_step) : "–"; });
-    line("a step every", [](const analyze::CompareSide& s) { return s.interval_us ? age(*s.interval_us) : "–"; });
+    line("a step every",
+         [](const analyze::CompareSide& s) { return s.interval_us ? support::format_duration(*s.interval_us) : "–"; });
     line(analyze::kSamplesPerStep,
          [](const analyze::CompareSide& s) { return s.samples ? support::format_count(*s.samples) : "–"; });
     line("samples per second", [](const analyze::CompareSide& s) {

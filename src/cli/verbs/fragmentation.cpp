@@ -30,7 +30,8 @@ class FragmentationVerb final : public VerbBody {
     const bool colour = wants_colour(stdout);
     out += history(f, colour);
     out += "\n" + paragraph(fmt::format("Worst at {}: {} of slack inside blocks, {} of it rounding to 256 bytes.",
-                                        age(f.worst.time_us), support::format_size(f.slack), support::format_size(f.rounding)),
+                                        support::format_duration(f.worst.time_us), support::format_size(f.slack),
+                                        support::format_size(f.rounding)),
                             2);
     if (!f.grown.empty()) out += "\n" + dim("  Pool growth although enough was free", colour) + "\n" + growth(f).text(colour);
     if (!f.pins.empty()) out += "\n" + in_the_way(f).text(colour);
@@ -54,8 +55,8 @@ class FragmentationVerb final : public VerbBody {
     const std::size_t every = std::max<std::size_t>(1, f.points.size() / most(f.points.size()));
     for (std::size_t i = 0; i < f.points.size(); i += every) {
       const analyze::FragPoint& p = f.points[i];
-      table.row({age(p.time_us), p.step > 0 ? std::to_string(p.step) : "–", unit(p.pool), unit(p.live), unit(p.cached),
-                 unit(p.largest_free), unit(p.request), unit(p.unusable), unit(p.live - p.requested)});
+      table.row({support::format_duration(p.time_us), p.step > 0 ? std::to_string(p.step) : "–", unit(p.pool), unit(p.live),
+                 unit(p.cached), unit(p.largest_free), unit(p.request), unit(p.unusable), unit(p.live - p.requested)});
     }
     return "\n" + dim(fmt::format("  {}; unusable: in holes smaller than the largest recent request", unit.name()), colour) +
            "\n" + table.text(colour);
@@ -67,8 +68,8 @@ class FragmentationVerb final : public VerbBody {
     grown.column("FOR", Table::Align::left);
     for (std::size_t i = 0; i < most(f.grown.size()); ++i) {
       const analyze::Grown& g = f.grown[i];
-      grown.row({age(g.time_us), g.step > 0 ? std::to_string(g.step) : "–", mib(g.request), mib(g.free), mib(g.largest_hole),
-                 std::to_string(g.holes), mib(g.grew_by), dash(short_op(g.op))});
+      grown.row({support::format_duration(g.time_us), g.step > 0 ? std::to_string(g.step) : "–", mib(g.request), mib(g.free),
+                 mib(g.largest_hole), std::to_string(g.holes), mib(g.grew_by), dash(short_op(g.op))});
     }
     return grown;
   }
@@ -96,8 +97,9 @@ class FragmentationVerb final : public VerbBody {
     empty.column("SINCE", Table::Align::left);
     for (std::size_t i = 0; i < most(f.empty.size()); ++i) {
       const analyze::Region& r = f.empty[i];
-      empty.row({fmt::format("0x{:x}", r.address), mib(r.bytes),
-                 r.empty_since_step > 0 ? fmt::format("step {}", r.empty_since_step) : age(r.empty_since_us)});
+      empty.row(
+          {fmt::format("0x{:x}", r.address), mib(r.bytes),
+           r.empty_since_step > 0 ? fmt::format("step {}", r.empty_since_step) : support::format_duration(r.empty_since_us)});
     }
     return empty;
   }

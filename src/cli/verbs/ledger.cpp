@@ -37,7 +37,8 @@ class LedgerVerb final : public VerbBody {
     std::string out = headline(ledger.sentence);
     Table table;
     const Unit unit = Unit::named(ledger.unit);
-    table.column(fmt::format("{} AT {}", printable(ledger.place, 40), age(ledger.time_us)), Table::Align::left);
+    table.column(fmt::format("{} AT {}", printable(ledger.place, 40), support::format_duration(ledger.time_us)),
+                 Table::Align::left);
     table.column(unit.name());
     table.column("RESIDUAL");
     table.column("", Table::Align::sentence);

@@ -48,7 +48,7 @@ class StepsVerb final : public VerbBody {
             unit(s.allocated),
             fmt::format("{:.1f}", s.churn),
             support::format_count(s.allocs),
-            age(s.end_us - std::min(s.begin_us, s.end_us)),
+            support::format_duration(s.end_us - std::min(s.begin_us, s.end_us)),
             s.samples ? support::format_count(*s.samples) : "–",
             known(s.forward_peak),
             known(s.backward_peak),
@@ -153,9 +153,9 @@ class StepsVerb final : public VerbBody {
           Head{"ALLOCATED", 2}, Head{"BLOCKS", 3}, Head{"HOST PEAK " + host.name(), 1}})
       table.column(head, Table::Align::right, drop);
     for (const auto& [p, times, lasted_us] : by_name(phases)) {
-      table.row({printable(p.name, 30), support::format_count(times), age(p.begin_us), age(lasted_us), unit(p.peak),
-                 unit(p.growth_kept), unit(p.allocated), support::format_count(p.allocs),
-                 p.host_peak == 0 ? "–" : host(p.host_peak)});
+      table.row({printable(p.name, 30), support::format_count(times), support::format_duration(p.begin_us),
+                 support::format_duration(lasted_us), unit(p.peak), unit(p.growth_kept), unit(p.allocated),
+                 support::format_count(p.allocs), p.host_peak == 0 ? "–" : host(p.host_peak)});
     }
     return "\n" + table.text(wants_colour(stdout));
   }

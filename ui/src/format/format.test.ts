@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { codeParts, shown } from "./names";
-import { change, duration, inUnit, percent, size, unitFor } from "./numbers";
+import { age, change, duration, inUnit, percent, size, unitFor } from "./numbers";
 
 const MIB = 1024 ** 2;
 
@@ -23,7 +23,8 @@ describe("figures", () => {
     expect(change(47.6 * MIB, unitFor(MIB))).toBe("+47.6");
     expect(inUnit(-1, unitFor(MIB))).toBe("0.0");
   });
-  it.each([[60, "60 µs"], [6318, "6.3 ms"], [6350, "6.4 ms"], [999_960, "1,000.0 ms"], [8e6, "8.0 s"], [7200e6, "120.0 min"], [0, "new"]])("write %d µs as %s", (us, text) => expect(duration(us)).toBe(text));
+  it.each([[60, "60 µs"], [6318, "6.3 ms"], [6350, "6.4 ms"], [999_960, "1,000.0 ms"], [8e6, "8.0 s"], [7200e6, "120.0 min"], [0, "0 µs"]])("write %d µs as %s", (us, text) => expect(duration(us)).toBe(text));
+  it("call a block of this instant new", () => expect([0, 60, null].map(age)).toEqual(["new", "60 µs", "–"]));
 });
 
 describe("foreign names", () => {

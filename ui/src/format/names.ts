@@ -20,6 +20,11 @@ export function orUnknown(name: string): string {
   return name === "" ? "\u2013" : shown(name);
 }
 
+/** Blocks outside of all layers have the empty name. */
+export function layerName(name: string): string {
+  return name || "outside any layer";
+}
+
 /** Splits a sentence at its `code` marks: odd parts are code. */
 export function codeParts(text: string): string[] {
   return text.split("`");

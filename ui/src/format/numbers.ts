@@ -65,11 +65,15 @@ export function percent(share: number): string {
 
 export function duration(us: number | null | undefined): string {
   if (us === null || us === undefined || Number.isNaN(us)) return UNKNOWN;
-  if (us < 1) return "new";
   if (us < 1000) return `${us.toFixed(0)} µs`;
   if (us < 1e6) return `${inTenths(us, 1e3)} ms`;
   if (us < 600e6) return `${inTenths(us, 1e6)} s`;
   return us < 3 * 3600e6 ? `${inTenths(us, 60e6)} min` : `${inTenths(us, 3600e6)} h`;
+}
+
+/** How long ago a block was allocated. */
+export function age(us: number | null | undefined): string {
+  return us === 0 ? "new" : duration(us);
 }
 
 /** One decimal, a half rounded up: in whole numbers, because 6.35 is a little less in binary. As in src/support/units.cpp. */
@@ -77,8 +81,13 @@ function inTenths(value: number, unit: number): string {
   return grouped((Math.floor(value / unit) * 10 + Math.floor(((value % unit) * 10 + unit / 2) / unit)) / 10, 1);
 }
 
+/** "0.004300": seconds since the start of the trace. */
+export function seconds(us: number): string {
+  return (us / 1e6).toFixed(6);
+}
+
 export function instant(us: number): string {
-  return `${(us / 1e6).toFixed(6)} s`;
+  return `${seconds(us)} s`;
 }
 
 function signed(value: number, text: string): string {

@@ -1,10 +1,9 @@
 // Answers about a live set that the report's writer was not asked for: another filter, another order, another instant.
 import { counted, size } from "../format/numbers";
 import type { BlockRow, Event, Instant, Peak, Share, TreeNode } from "../gen/rpc";
+import { MOST_CHILDREN, MOST_NODES, SIDE_ROWS, TABLE_ROWS } from "../gen/views";
 import type { RunBlocks } from "./live";
 
-const SIDE_ROWS = 8, TABLE_ROWS = 60; // as src/serve/answer_live.cpp
-const MOST_CHILDREN = 24, MOST_NODES = 3000; // as src/serve/tree.cpp
 export const ROW_KEYS = ["category", "layer", "op", "region", "shape", "dtype", "line", "known"];
 
 /** Where and when: what an answer in the report says about the same instant, as far as there is one. */

@@ -1,7 +1,8 @@
 // Steps and layers under a filter, out of the blocks in a report. What a step or a layer's own peak is was decided when the report was
 // written; here it is only trusted where the same walk without a filter gives the written figures.
-import { counted, size } from "../format/numbers";
-import type { Layers, LayerRow, Steps } from "../gen/rpc";
+import { counted, seconds, size } from "../format/numbers";
+import type { Absence, Layers, LayerRow, Steps } from "../gen/rpc";
+import { CHANGE_THE_FILTER, IN_THE_TRACE, LAYER_PARTS, layerHoldsMost, layersCaption, noBlockMatches, noLayerKnown, NO_LAYER_MATCHES, NO_MATCH, THEN, WHY_NO_LAYERS } from "../gen/texts";
 import type { When } from "./answers";
 import type { RunBlocks } from "./live";
 import { eventsOf } from "./stack";
@@ -54,11 +55,16 @@ function around(run: RunBlocks, t: number): number[] {
   return Array.from({ length: Math.min(64, last - first + 1) }, (_, i) => last - i);
 }
 
+function nothingMatches(filter: string): Absence {
+  const message = noBlockMatches(IN_THE_TRACE, filter);
+  return { title: NO_MATCH.slice(0, -1), message: `${message[0]!.toUpperCase()}${message.slice(1)}.`, remedy: CHANGE_THE_FILTER };
+}
+
 export function stepsOf(run: RunBlocks, written: Steps, filter: string): Steps | null {
   const spanOf = spansOf(run, written);
   if (!spanOf) return null;
   const { live, allocated, count } = curveOf(run, filter);
-  if (count.at(-1) === 0) return { ...written, sentence: "No block matches the filter.", note: "", empty: { title: "No block matches the filter", message: `Nothing in this run matches "${filter}".`, remedy: "Change or clear the filter." } };
+  if (count.at(-1) === 0) return { ...written, sentence: NO_MATCH, note: "", empty: nothingMatches(filter) };
   const peakAt = spanOf.map((span) => highest(live, span));
   const of = (value: (span: Span, i: number) => number) => Float64Array.from(spanOf, value);
   const peak = of((_, i) => live[peakAt[i]!]!);
@@ -94,30 +100,25 @@ function stackAt(run: RunBlocks, categories: string[], filter: string, moments: 
   return out;
 }
 
-// As add_block in src/analyze/answer_layers.cpp.
-const PARTS: Record<string, "parameters" | "gradients" | "activation_gradients" | "optimizer_state" | "activations" | "temporaries" | "inputs"> = {
-  parameters: "parameters", buffers: "parameters", gradients: "gradients", "activation gradients": "activation_gradients", "optimizer state": "optimizer_state",
-  activations: "activations", workspace: "temporaries", temporaries: "temporaries", "XLA temporaries": "temporaries", inputs: "inputs",
-};
-
 /** `written`: the layers at any instant, in the order of the model. */
 export function layersOf(run: RunBlocks, written: Layers, steps: Steps | null, when: When, at: string, filter: string): Layers {
   const rows = new Map(written.rows.map((row): [string, LayerRow] => [row.name, { ...row, parameters: 0, gradients: 0, activation_gradients: 0, optimizer_state: 0, activations: 0, temporaries: 0, inputs: 0, other: 0, total: 0, own_peak: 0, own_peak_at: 0 }]));
   for (const block of run.liveAt(when.moment, filter)) {
     const row = rows.get(run.text(block, "layer"));
     if (!row) continue;
-    row[PARTS[run.text(block, "category")] ?? "other"] += run.bytes(block);
+    row[LAYER_PARTS[run.text(block, "category")] ?? "other"] += run.bytes(block);
     row.total += run.bytes(block);
   }
   const same = ownPeaks(run, steps, ""), own = ownPeaks(run, steps, filter);
   const sure = written.rows.every((row) => row.own_peak === Math.max(same.get(row.name) ?? 0, row.total));
   for (const row of rows.values()) if (sure) row.own_peak = Math.max(own.get(row.name) ?? 0, row.total);
   const kept = [...rows.values()].filter((row) => row.total > 0 || (own.get(row.name) ?? 0) > 0);
+  if (!run.matches(filter).includes(1)) return { sentence: NO_MATCH, note: "", empty: nothingMatches(filter), t: when.t, rows: [], own_peaks: [] };
   const layers = kept.filter((row) => row.name && !row.name.startsWith("("));
   const most = layers.reduce<LayerRow | null>((a, b) => (b.total > (a?.total ?? 0) ? b : a), null);
   const total = size(kept.reduce((sum, row) => sum + row.total, 0));
-  return { sentence: most ? `${most.name} holds the most of ${counted(layers.length, "layer")}: ${size(most.total)} of the ${total} live ${at === "steady" ? "at the steady peak" : "then"}.` : filter ? "No layer holds anything that matches the filter." : `No layer is known for the ${total} that is live.`,
-    note: `At ${(when.t / 1e6).toFixed(6)} s, in model order. The last column is each layer's own peak, at any time.`, empty: null, t: when.t, rows: kept, own_peaks: [] };
+  return { sentence: most ? layerHoldsMost(most.name, counted(layers.length, "layer"), size(most.total), total, at === "steady" ? "at the steady peak" : THEN) : filter ? NO_LAYER_MATCHES : noLayerKnown(total, WHY_NO_LAYERS),
+    note: layersCaption(seconds(when.t)), empty: null, t: when.t, rows: kept, own_peaks: [] };
 }
 
 /** The most that each layer ever held by itself, in the steady steps or in the whole run. */

@@ -1,12 +1,11 @@
 // Source, pool map, failed requests, ranges and jumps under a filter or at an instant that the report's writer was not asked for.
-import { size, counted } from "../format/numbers";
+import { seconds, size, counted } from "../format/numbers";
 import type { Block, BlockRow, Ooms, Place, PoolMap, Range, Source, SourceLine, Steps } from "../gen/rpc";
+import { AT_THIS_INSTANT, lineHoldsMost, NO_LINE, NO_LIVE_BLOCK, oneStep, severalSteps, sourceCaption } from "../gen/texts";
+import { LIVE_ROWS, RANGE_ROWS } from "../gen/views";
 import { byBytes, groups, ROW_KEYS, rowOf, sum, type When } from "./answers";
 import type { RunBlocks } from "./live";
 import { spansOf } from "./steps";
-
-const LIVE_ROWS = 40; // as src/serve/answer_oom.cpp
-const RANGE_ROWS = 12; // as EngineService::range
 
 /** `texts`: answers about the same run that hold the text of files. */
 export function sourceOf(run: RunBlocks, texts: Source[], when: When, at: string, file: string, filter: string): Source {
@@ -31,10 +30,10 @@ export function sourceOf(run: RunBlocks, texts: Source[], when: When, at: string
   const written = texts.find((each) => each.file && (each.file.path === (path ?? wanted) || each.file.path.endsWith(`/${wanted}`)))?.file;
   const lines = path ? [...files.get(path)!.values()].sort((a, b) => a.line - b.line).map(({ line, bytes, blocks, category }) => ({ line, bytes, blocks, category })) : [];
   const most = [...files].flatMap(([name, each]) => [...each.values()].map((line) => ({ name, line }))).reduce<{ name: string; line: SourceLine } | null>((a, b) => (b.line.bytes > (a?.line.bytes ?? 0) ? b : a), null);
-  const when_ = at === "steady" ? "at the steady peak" : at === "peak" ? "at the peak" : "at this instant";
-  return { sentence: most ? `${most.name}:${most.line.line} holds the most: ${size(most.line.bytes)} of the ${size(sum(run, live))} live ${when_}.` : "No source line is known for what is live at this instant.",
-    note: `At ${(when.t / 1e6).toFixed(6)} s, lines of ${counted(list.length, "file")} hold ${size(known)}. A graph op belongs to the line that built it.`, t: when.t, files: list,
-    file: wanted ? { path: path ?? written?.path ?? wanted, status: written ? (path ? written.status : "No block that is live at this instant was allocated here.") : "The report does not contain the text of this file.", remedy: written?.remedy ?? "", text: written?.text ?? [], lines } : null };
+  const when_ = at === "steady" ? "at the steady peak" : at === "peak" ? "at the peak" : AT_THIS_INSTANT;
+  return { sentence: most ? lineHoldsMost(`${most.name}:${most.line.line}`, size(most.line.bytes), size(sum(run, live)), when_) : NO_LINE,
+    note: sourceCaption(seconds(when.t), counted(list.length, "file"), size(known)), t: when.t, files: list,
+    file: wanted ? { path: path ?? written?.path ?? wanted, status: written ? (path ? written.status : NO_LIVE_BLOCK) : "The report does not contain the text of this file.", remedy: written?.remedy ?? "", text: written?.text ?? [], lines } : null };
 }
 
 /** Null: blocks that are drawn as one cannot be told apart here. */
@@ -72,7 +71,7 @@ export function rangeOf(run: RunBlocks, steps: Steps | null, t0: number, t1: num
   const at = (t: number) => (steps ? steps.t0.findLastIndex((begin, i) => begin <= t && t <= steps.t1[i]!) : -1);
   const [a, b] = [at(t0), at(t1)];
   const row = (group: number[], bytes: number): BlockRow => ({ ...rowOf(run, group, t1, allocated), bytes });
-  return { t0, t1, label: a < 0 || b < 0 ? "" : a === b ? `step ${steps!.number[a]}` : `steps ${steps!.number[a]} to ${steps!.number[b]}`, allocated, freed: allocated - change, change, events: last - first,
+  return { t0, t1, label: a < 0 || b < 0 ? "" : a === b ? oneStep(`${steps!.number[a]}`) : severalSteps(`${steps!.number[a]}`, `${steps!.number[b]}`), allocated, freed: allocated - change, change, events: last - first,
     born: made.map((group) => row(group, sum(run, group))), stayed: stayed.map(({ group, bytes }) => row(group, bytes)) };
 }
 

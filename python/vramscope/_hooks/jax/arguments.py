@@ -55,7 +55,8 @@ def layer_of(path: str) -> Optional[str]:
     return "/".join(part for part in parts if not _NOT_LAYERS.match(part) and not _OPTIMIZER.fullmatch(part)) or None
 
 
-def _below_root(path: str) -> str:
+def below_root(path: str) -> str:
+    """The path below the place of an argument or of a result: "params['w']" and "result[0]['w']" -> "['w']"."""
     return path[re.match(r"\w*(\[\d+\])?", path).end():]  # type: ignore[union-attr]
 
 
@@ -63,12 +64,12 @@ def handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> Lis
     """For each argument, whether a result takes its place. Each result takes that of one argument."""
     left: Dict[Argument, int] = {}
     for result in results:
-        key = Argument(_below_root(result.path), result.kind)
+        key = Argument(below_root(result.path), result.kind)
         left[key] = left.get(key, 0) + 1
     out = []
     for argument in arguments:
         # The first argument of a function may itself be a tuple or a list: `state[0]['w']`.
-        keys = {Argument(_below_root(argument.path), argument.kind), Argument(argument.path[len(re.match(r"\w*", argument.path).group()):], argument.kind)}  # type: ignore[union-attr]
+        keys = {Argument(below_root(argument.path), argument.kind), Argument(argument.path[len(re.match(r"\w*", argument.path).group()):], argument.kind)}  # type: ignore[union-attr]
         found = next((key for key in keys if left.get(key)), None)
         if found is not None:
             left[found] -= 1
@@ -77,7 +78,7 @@ def handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> Lis
 
 
 def _mirrors(path: str, parameters: Sequence[str]) -> bool:
-    return any(path != parameter and path.endswith(_below_root(parameter)) and _below_root(parameter) for parameter in parameters)
+    return any(path != parameter and path.endswith(below_root(parameter)) and below_root(parameter) for parameter in parameters)
 
 
 def updates_state(arguments: Sequence[Argument], results: Sequence[Argument]) -> bool:

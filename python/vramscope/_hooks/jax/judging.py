@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 from ..._schema import CATEGORIES
 from .. import emit
 from ..lines import Line
-from .arguments import Argument, Donation, Label, handed_on, parts_of
+from .arguments import Argument, Donation, Label, below_root, handed_on, parts_of
 from .lowering import Lowered
 
 _SMALLEST = 64 << 10        # bytes that are worth a report
@@ -100,19 +100,14 @@ def _failed_donations(program: Program, aliased: Optional[int], where: Dict[str,
                 bytes=_sum(program, chosen))
 
 
-def _below_index(path: str) -> str:
-    """The path below the place of an argument or of a result: "params['w']" and "result[0]['w']" -> "['w']"."""
-    return re.sub(r"^\w*(\[\d+\])?", "", path)
-
-
 def _why(program: Program, index: int) -> str:
     argument = program.arguments[index]
-    below = _below_index(argument.path)
+    below = below_root(argument.path)
     # Results of the same path, less those that take the place of other arguments: params['w'] and momentum['w'] have two.
-    others = Counter(other.kind for i, other in enumerate(program.arguments) if i != index and program.donated[i] and _below_index(other.path) == below)
+    others = Counter(other.kind for i, other in enumerate(program.arguments) if i != index and program.donated[i] and below_root(other.path) == below)
     twins = []
     for result in program.results:
-        if below and _below_index(result.path) == below:
+        if below and below_root(result.path) == below:
             if others[result.kind] > 0:
                 others[result.kind] -= 1
             else:
