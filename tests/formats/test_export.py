@@ -302,6 +302,15 @@ def test_png(made, vramscope, run, export, tmp_path):
         assert "%02x%02x%02x" % picture.getpixel((int(2 * float(x) + 12), int(2 * float(y) + 12))) == color
 
 
+def test_a_snapshot_of_hostile_names_can_be_read(build, vramscope, tmp_path):
+    """Names of a trace may be any bytes; a pickle with texts that are not UTF-8 cannot be loaded."""
+    trace = tmp_path / "hostile.vram"
+    subprocess.run([build / "tracegen", "hostile", trace], check=True, capture_output=True)
+    done = subprocess.run([vramscope, "export", trace, "--to", "torch-snapshot", "-o", "-"], capture_output=True, timeout=60)
+    assert done.returncode in (0, 2), done.stderr
+    assert pickle.loads(done.stdout)["segments"]
+
+
 def python_only(folder):
     """A PATH with Python, and without other programs that draw."""
     folder.mkdir()
