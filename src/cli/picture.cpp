@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "cli/child.h"
+#include "cli/python_script.h"
 #include "cli/run/launch.h"
 #include "support/owned_folder.h"
 
@@ -16,11 +17,17 @@ namespace {
 
 using Command = std::vector<std::string>;
 
+// The package's own command line; for python_script().
+constexpr const char* kCairoSvg = R"(
+import runpy
+runpy.run_module("cairosvg", run_name="__main__", alter_sys=True)
+)";
+
 // Pictures are twice as fine as the units of the SVG, for screens that have such pixels. Tried in this order.
 std::vector<Command> converters(const std::string& svg, const std::string& png) {
   const char* python = std::getenv("VRAMSCOPE_PYTHON");
   return {{"rsvg-convert", "--zoom=2", "--output", png, svg},
-          {python != nullptr ? python : "python3", "-m", "cairosvg", "--scale", "2", "--output", png, svg}};
+          {python != nullptr ? python : "python3", "-c", python_script(kCairoSvg), "--scale", "2", "--output", png, svg}};
 }
 
 class Text final : public support::Sink {

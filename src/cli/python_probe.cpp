@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/python_script.h"
 #include "cli/run/launch.h"
 
 namespace vramscope::cli {
@@ -17,11 +18,7 @@ namespace {
 
 // find_spec looks for the folder only; the version stands in the package's metadata. Arguments: module, a comma, its
 // distributions.
-// With -c, Python looks for modules in the current folder first, which may be anybody's: that place goes before anything is
-// imported from a file.
 constexpr const char* kScript = R"(
-import sys
-sys.path[:] = [place for place in sys.path if place.startswith("/")]
 import importlib.util
 try:
     from importlib import metadata
@@ -57,8 +54,8 @@ Result<std::string> output_of(const std::string& file, const std::vector<std::st
   if (child == 0) {
     dup2(ends[1], STDOUT_FILENO);
     const int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDERR_FILENO);
+    for (const int stream : {STDIN_FILENO, STDERR_FILENO})
+      if (nothing >= 0) dup2(nothing, stream);
     become(file, command);
     _exit(127);
   }
@@ -81,7 +78,7 @@ Result<PythonFound> probe_python(const std::string& interpreter) {
     if (const auto found = find_command(name); found && file.empty()) file = *found;
   if (file.empty()) return fail(interpreter.empty() ? "no python3 on PATH" : fmt::format("{}: no such interpreter", interpreter));
   const auto packages = all_packages();
-  std::vector<std::string> command = {file, "-c", kScript};
+  std::vector<std::string> command = {file, "-c", python_script(kScript)};
   for (const analyze::Package* package : packages)
     command.push_back(fmt::format("{},{}", package->module, fmt::join(package->distributions, ",")));
   const auto text = output_of(file, command);

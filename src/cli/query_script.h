@@ -5,11 +5,8 @@ namespace vramscope::cli {
 
 inline constexpr int kNoDuckDb = 3;  // its exit code without the package
 
-// With -c, Python looks for modules in the current folder first, which may be anybody's: that place goes before anything is
-// imported.
+// For python_script().
 inline constexpr const char* kQueryScript = R"PY(
-import sys
-sys.path[:] = [place for place in sys.path if place.startswith("/")]
 try:
     import duckdb
 except ImportError:

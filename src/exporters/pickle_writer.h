@@ -10,6 +10,7 @@
 #include <tsl/robin_map.h>
 
 #include "exporters/output.h"
+#include "exporters/utf8.h"
 
 namespace vramscope::exporters {
 
@@ -41,10 +42,11 @@ class PickleWriter {
   void text(std::string_view value) {
     const auto found = texts_.find(std::string(value));
     if (found != texts_.end()) return get(found->second);
-    std::string& buffer = out_.buffer();
-    buffer += 'X';
-    fixed(static_cast<std::uint32_t>(value.size()));
-    buffer += value;
+    std::string clean;
+    append_utf8(clean, value);
+    out_.buffer() += 'X';
+    fixed(static_cast<std::uint32_t>(clean.size()));
+    out_.buffer() += clean;
     texts_.emplace(std::string(value), memoize());
   }
   void integer(std::int64_t value) {

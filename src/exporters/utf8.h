@@ -1,4 +1,4 @@
-// Names of a trace may be any bytes; readers of Parquet and Arrow reject texts that are not UTF-8.
+// Names of a trace may be any bytes; readers of Parquet, Arrow and pickles reject texts that are not UTF-8.
 #pragma once
 
 #include <algorithm>

@@ -7,6 +7,7 @@ import pickletools
 import re
 import shutil
 import subprocess
+import sys
 
 import pprof_reader
 import pytest
@@ -299,6 +300,47 @@ def test_png(made, vramscope, run, export, tmp_path):
     assert areas
     for x, y, color in areas:
         assert "%02x%02x%02x" % picture.getpixel((int(2 * float(x) + 12), int(2 * float(y) + 12))) == color
+
+
+def test_a_snapshot_of_hostile_names_can_be_read(build, vramscope, tmp_path):
+    """Names of a trace may be any bytes; a pickle with texts that are not UTF-8 cannot be loaded."""
+    trace = tmp_path / "hostile.vram"
+    subprocess.run([build / "tracegen", "hostile", trace], check=True, capture_output=True)
+    done = subprocess.run([vramscope, "export", trace, "--to", "torch-snapshot", "-o", "-"], capture_output=True, timeout=60)
+    assert done.returncode in (0, 2), done.stderr
+    assert pickle.loads(done.stdout)["segments"]
+
+
+def python_only(folder):
+    """A PATH with Python, and without other programs that draw."""
+    folder.mkdir()
+    (folder / "python3").symlink_to(sys.executable)
+    return {"PATH": str(folder)}
+
+
+def test_png_runs_nothing_from_the_folder_it_is_called_in(made, vramscope, run, tmp_path):
+    """The folder may be an unpacked archive; `python -m` and `python -c` look there first for what they import."""
+    trace, _ = made("leak")
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    for module in ("cairosvg", "cairocffi", "runpy", "argparse", "pkgutil", "importlib"):
+        (folder / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({module!r})\n")
+    run([vramscope, "export", trace, "--to", "png", "-o", "x.png"], code=None, cwd=folder, env=python_only(tmp_path / "bin"))
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+
+
+def test_png_is_drawn_by_the_installed_cairosvg(made, vramscope, run, tmp_path):
+    """A module that stands in for it takes its arguments and leaves a picture."""
+    trace, _ = made("leak")
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "cairosvg.py").write_text(
+        "import sys\n"
+        "scale, value, output, png, svg = sys.argv[1:]\n"
+        "assert __name__ == '__main__' and (scale, value, output) == ('--scale', '2', '--output') and '<svg' in open(svg).read()\n"
+        "open(png, 'wb').write(b'\\x89PNG drawn')\n")
+    env = {**python_only(tmp_path / "bin"), "PYTHONPATH": str(tmp_path / "installed")}
+    run([vramscope, "export", trace, "--to", "png", "-o", tmp_path / "x.png"], env=env)
+    assert (tmp_path / "x.png").read_bytes() == b"\x89PNG drawn"
 
 
 def test_png_without_a_program_that_draws(made, vramscope, run, tmp_path):

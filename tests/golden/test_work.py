@@ -4,6 +4,7 @@ The limits on CPU time are at least ten times what an answer takes (0.2 s, a rep
 """
 import json
 import os
+import pickle
 import random
 import resource
 import shutil
@@ -16,6 +17,7 @@ BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.p
 CPU_S = 5
 REPORT_CPU_S = 40
 FIT_CPU_S = 40
+MOST_EXPORTED = 1 << 30
 DAMAGED = Path(__file__).resolve().parent.parent / "traces/damaged"
 
 
@@ -29,7 +31,7 @@ def answer(folder, *words, seconds=CPU_S):
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    for case in ("manyphases", "longsettings", "busytimeline", "longowner", "manyregions", "manypools", "sameslot"):
+    for case in ("manyphases", "longsettings", "busytimeline", "longowner", "manyregions", "manypools", "manydevices", "highdevice", "sameslot"):
         subprocess.run([BUILD / "tracegen", case, folder / f"{case}.vram"], check=True, capture_output=True)
         assert (folder / f"{case}.vram").stat().st_size < 300_000
     return folder
@@ -83,6 +85,37 @@ def test_very_many_pools(forged):
     """No process has as many: what refers to them cannot be read."""
     done = answer(forged, "summary", "manypools.vram")
     assert done.returncode == 2 and "a table is longer than the format allows" in done.stderr, (done.returncode, done.stderr)
+
+
+# --- exports: what is written again and again ---------------------------------------------------------------------------------------------
+
+def test_a_snapshot_of_very_many_devices(forged):
+    """Each has a list of its own, which must not take a look at all events of all devices."""
+    done = answer(forged, "export", "manydevices.vram", "--to", "torch-snapshot", "-o", "many.pickle")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    traces = pickle.loads((forged / "many.pickle").read_bytes())["device_traces"]
+    assert len(traces) == 250 and all(len(trace) in (8 * (65536 // 250), 8 * (65536 // 250 + 1)) for trace in traces)
+
+
+def test_a_snapshot_of_a_device_with_a_high_number(forged):
+    """The format has a list for each device up to it."""
+    done = answer(forged, "export", "highdevice.vram", "--to", "torch-snapshot", "-o", "high.pickle")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "1099511627776" in done.stderr, (done.returncode, done.stderr)
+    assert not list(forged.glob("*high.pickle*"))
+
+
+@pytest.mark.parametrize("to", ["csv", "jsonl"])
+def test_a_table_does_not_repeat_a_long_name_without_end(forged, to):
+    """262,144 rows with a name of 60 KB: 16 GB from a file of 60 KB."""
+    command = [BUILD / "vramscope", "export", "longowner.vram", "--to", to, "-o", "-"]
+    with subprocess.Popen(command, cwd=forged, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as export:
+        written = 0
+        while (piece := export.stdout.read(1 << 20)) and written <= MOST_EXPORTED:
+            written += len(piece)
+        export.stdout.close()
+        said = export.stderr.read().decode()
+    assert written <= MOST_EXPORTED, "it goes on and on"
+    assert export.returncode == 2 and said.count("\n") == 1 and "would be larger than" in said, (export.returncode, said)
 
 
 # --- forecasts: very many replays of very many events ------------------------------------------------------------------------------------

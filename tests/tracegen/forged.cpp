@@ -188,6 +188,38 @@ Buffer pools() {
   return file_of(all, chunks);
 }
 
+// As many pools as there may be, each on a device of its own, with steps.
+Buffer many_devices() {
+  Dictionaries all = names();
+  for (std::uint32_t i = 1; i < kMaxPools; ++i) {
+    all.pools.push_back(all.pools[0]);
+    all.pools.back().device = i;
+    all.sites.push_back({.pool = PoolId{i}, .requested = 256});
+  }
+  std::vector<Chunk> chunks;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    chunks.push_back(live_blocks(i * kRows));
+    for (std::uint64_t row = 0; row < kRows; ++row)
+      chunks.back().tables.alloc.site[row] = SiteId{static_cast<std::uint32_t>(row % kMaxPools)};
+    if (i != 3) continue;
+    chunks.push_back(equal_events(EventKind::mark));
+    MarkColumns& marks = chunks.back().tables.mark;
+    std::ranges::fill(marks.kind, MarkKind::step);
+    std::ranges::fill(marks.edge, MarkEdge::instant);
+    std::ranges::fill(marks.name, StringId{1});
+    for (std::uint32_t row = 0; row < kRows; ++row) marks.number[row] = row;
+  }
+  return file_of(all, chunks);
+}
+
+// A pool on a device whose number is higher than any table should be.
+Buffer high_device() {
+  Dictionaries all = names();
+  all.pools[0].device = std::int64_t{1} << 40;
+  Chunk chunk = live_blocks(0);
+  return file_of(all, std::span(&chunk, 1));
+}
+
 // Sizes that, each with its site, share one slot of a table that is hashed without a secret: 31 * size + site is always the same.
 Buffer same_slot() {
   constexpr std::uint32_t kSites = 20'000;
@@ -227,6 +259,8 @@ const std::map<std::string, std::function<Buffer()>> kForged = {
     {"longowner", long_owner},
     {"manyregions", regions},
     {"manypools", pools},
+    {"manydevices", many_devices},
+    {"highdevice", high_device},
     {"sameslot", same_slot},
 };
 

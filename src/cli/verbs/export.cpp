@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 #include "exporters/format.h"
 #include "exporters/tables.h"
+#include "support/file.h"
 #include "support/fresh_file.h"
 #include "support/units.h"
 
@@ -37,6 +38,30 @@ class StandardOutput final : public support::Sink {
  private:
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   std::uint64_t size_ = 0;
+};
+
+// Names are written again in each row: a file of a few kilobytes could fill the disk, or the memory of who reads the output.
+// Recordings stay far below the limit: each event takes at least 0.1 bytes of the file, and a few hundred bytes of a table.
+class Limited final : public support::Sink {
+ public:
+  Limited(support::Sink& sink, const std::filesystem::path& trace) : sink_(sink) {
+    if (const auto file = support::ReadFile::open(trace)) most_ += kMostPerByte * file->stored();
+  }
+
+  Status append(support::ByteSpan bytes) override {
+    if (sink_.size() + bytes.size() > most_)
+      return fail(
+          fmt::format("the output would be larger than {}; the trace is damaged or forged: it repeats very long names very often",
+                      support::format_size(most_)));
+    return sink_.append(bytes);
+  }
+  std::uint64_t size() const override { return sink_.size(); }
+
+ private:
+  static constexpr std::uint64_t kAlways = std::uint64_t{256} << 20, kMostPerByte = 4096;
+
+  support::Sink& sink_;
+  std::uint64_t most_ = kAlways;
 };
 
 // Those of the library, and the one that needs another program.
@@ -88,7 +113,7 @@ class ExportVerb final : public VerbBody {
     const auto place = options_.place_of(*engine);
     if (!place) return std::unexpected(place.error());
     const exporters::Request request{.engine = *engine, .place = *place, .at = at_, .table = table_, .full = full_};
-    auto written = output_ == "-" ? write_standard(format, request) : write_file(format, request);
+    auto written = output_ == "-" ? write_standard(format, request, *file) : write_file(format, request, *file);
     if (!written) return std::unexpected(written.error());
     say_damage(*file, engine->overview().damage);
     say_missing(*file, engine->overview().missing);
@@ -97,21 +122,25 @@ class ExportVerb final : public VerbBody {
   }
 
  private:
-  static Status write_to(support::Sink& sink, const exporters::Format& format, const exporters::Request& request) {
-    exporters::Output out(sink);
+  static Status write_to(support::Sink& sink, const exporters::Format& format, const exporters::Request& request,
+                         const std::filesystem::path& trace) {
+    Limited limited(sink, trace);
+    exporters::Output out(limited);
     if (Status status = format.write(request, out); !status) return status;
     return out.finish();
   }
 
-  static Status write_standard(const exporters::Format& format, const exporters::Request& request) {
+  static Status write_standard(const exporters::Format& format, const exporters::Request& request,
+                               const std::filesystem::path& trace) {
     StandardOutput sink;
-    return write_to(sink, format, request);
+    return write_to(sink, format, request, trace);
   }
 
-  Status write_file(const exporters::Format& format, const exporters::Request& request) const {
+  Status write_file(const exporters::Format& format, const exporters::Request& request,
+                    const std::filesystem::path& trace) const {
     auto fresh = support::FreshFile::create(output_);
     if (!fresh) return std::unexpected(fresh.error());
-    if (Status status = write_to(*fresh, format, request); !status) return status;
+    if (Status status = write_to(*fresh, format, request, trace); !status) return status;
     const std::uint64_t bytes = fresh->size();
     if (Status status = fresh->keep(); !status) return status;
     fmt::print(stderr, "vramscope: {} ({}) opens in {}\n", printable(output_), support::format_size(bytes), format.opens_in);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/child.h"
+#include "cli/python_script.h"
 #include "cli/query_script.h"
 #include "cli/run/launch.h"
 #include "cli/run_folder.h"
@@ -66,7 +67,7 @@ class QueryVerb final : public VerbBody {
     Status written = write_tables(traces, folder->path(), [&](std::string_view table) { return sql.find(table) != sql.npos; });
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
-      return run_and_wait(*python, {*python, "-c", kQueryScript, folder->path().string(), format_, output, sql});
+      return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output, sql});
     };
     const auto code = output_.empty() ? ask("") : write_new(output_, ask);
     folder->remove([](std::string_view name) { return name.ends_with(".parquet"); });

@@ -2,7 +2,10 @@
 // Sizes are granted bytes, so that sums there equal ours.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "analyze/absent.h"
 #include "analyze/block_rows.h"
@@ -17,6 +20,10 @@ namespace {
 
 using analyze::BlockRow;
 using analyze::RegionRow;
+using analyze::RowEvent;
+
+// The format has a list for each device up to the highest number, and a trace may claim any.
+constexpr std::int64_t kMostDevices = 1024;
 
 struct Segment {
   std::uint64_t bytes = 0;
@@ -24,23 +31,61 @@ struct Segment {
 };
 using Segments = std::map<std::uint64_t, Segment>;  // by address
 
+// What a trace has of one device. Collected in one sweep: a few bytes can hold many devices and a million events.
+struct Device {
+  std::vector<RegionRow> regions;
+  std::map<std::uint64_t, BlockRow> live;  // at the end, by address
+  std::vector<std::pair<analyze::Moment, RowEvent>> events;
+};
+
+// The device of each pool; -1: none shows its blocks.
+std::vector<std::int64_t> devices_of_pools(const analyze::Engine& engine) {
+  std::vector<std::int64_t> out(engine.pool_names().size(), -1);
+  const auto places = engine.places();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].driver) continue;
+    // A recording of the host alone is shown as device 0.
+    const std::int64_t device = places[i].device < 0 && static_cast<int>(i) == engine.main_place() ? 0 : places[i].device;
+    for (const std::uint32_t pool : places[i].pools)
+      if (pool < out.size()) out[pool] = device;
+  }
+  return out;
+}
+
 class Snapshot {
  public:
-  Snapshot(const Request& request, Output& out)
-      : engine_(request.engine), rows_(request.engine), pickle_(out), out_(out), start_us_(engine_.overview().start_realtime_us) {
-    regions_ = rows_.regions();
-    for (const analyze::Place& place : engine_.places())
-      if (!place.driver && place.device >= 0) devices_ = std::max(devices_, place.device + 1);
-    if (devices_ == 0) devices_ = 1;  // a recording of the host alone is shown as device 0
+  Snapshot(const Request& request, Output& out, std::vector<std::int64_t> devices_of_pools)
+      : engine_(request.engine),
+        rows_(request.engine),
+        pickle_(out),
+        out_(out),
+        start_us_(engine_.overview().start_realtime_us),
+        device_of_pool_(std::move(devices_of_pools)) {
+    for (const std::int64_t device : device_of_pool_)
+      if (device >= 0) devices_.try_emplace(device);
+    for (const RegionRow& region : rows_.regions())
+      if (Device* device = device_of(region.pool)) device->regions.push_back(region);
+    for (std::uint64_t id = 0; id < rows_.size(); ++id) {
+      if (!rows_.recorded(id)) continue;
+      const BlockRow block = rows_.row(id);
+      Device* device = device_of(block.pool);
+      if (device != nullptr && block.death == analyze::kNever) device->live.emplace(block.address, block);
+    }
+    if (devices_.size() == 1) return;  // its events need no memory
+    rows_.each_event([&](analyze::Moment moment, const RowEvent& event) {
+      if (Device* device = device_of(rows_.row(event.block).pool)) device->events.emplace_back(moment, event);
+      return true;
+    });
   }
 
   void write() {
+    const std::int64_t count = devices_.empty() ? 1 : devices_.rbegin()->first + 1;
     pickle_.begin_dict();
     pickle_.text("segments");
     write_segments();
     pickle_.text("device_traces");
     pickle_.begin_list();
-    for (std::int64_t device = 0; device < devices_; ++device) {
+    for (std::int64_t device = 0; device < count; ++device) {
       pickle_.item();
       write_trace(device);
     }
@@ -54,32 +99,21 @@ class Snapshot {
   }
 
  private:
-  // The device whose trace shows the pool's blocks; -1: none does.
-  std::int64_t device_of(std::uint32_t pool) const {
-    const int index = rows_.place_of_pool(pool);
-    if (index < 0) return -1;
-    const analyze::Place& place = engine_.places()[static_cast<std::size_t>(index)];
-    if (place.driver) return -1;
-    if (place.device >= 0) return place.device;
-    return index == engine_.main_place() ? 0 : -1;
+  // nullptr: none shows the pool's blocks.
+  Device* device_of(std::uint32_t pool) {
+    const auto found = pool < device_of_pool_.size() ? devices_.find(device_of_pool_[pool]) : devices_.end();
+    return found != devices_.end() ? &found->second : nullptr;
   }
 
-  Segments segments_of(std::int64_t device) {
+  static Segments segments_of(const Device& device) {
     Segments out;
-    for (const RegionRow& region : regions_) {
-      if (device_of(region.pool) != device) continue;
+    for (const RegionRow& region : device.regions) {
       if (region.returned)
         out.erase(region.address);
       else
         out[region.address].bytes = region.bytes;
     }
-    std::map<std::uint64_t, BlockRow> live;
-    for (std::uint64_t id = 0; id < rows_.size(); ++id) {
-      if (!rows_.recorded(id)) continue;
-      const BlockRow block = rows_.row(id);
-      if (block.death == analyze::kNever && device_of(block.pool) == device) live.emplace(block.address, block);
-    }
-    for (const auto& [address, block] : live) {
+    for (const auto& [address, block] : device.live) {
       auto after = out.upper_bound(address);
       const bool inside =
           after != out.begin() && address + block.granted <= std::prev(after)->first + std::prev(after)->second.bytes;
@@ -93,8 +127,8 @@ class Snapshot {
 
   void write_segments() {
     pickle_.begin_list();
-    for (std::int64_t device = 0; device < devices_; ++device)
-      for (const auto& [address, segment] : segments_of(device)) {
+    for (const auto& [device, content] : devices_)
+      for (const auto& [address, segment] : segments_of(content)) {
         std::uint64_t allocated = 0, requested = 0;
         for (const BlockRow& block : segment.blocks) {
           allocated += block.granted;
@@ -152,20 +186,24 @@ class Snapshot {
     pickle_.end_dict();
   }
 
-  void write_trace(std::int64_t device) {
+  void write_trace(std::int64_t number) {
     pickle_.begin_list();
+    if (const auto found = devices_.find(number); found != devices_.end()) write_events(found->second);
+    pickle_.end_list();
+  }
+
+  void write_events(const Device& device) {
     std::size_t next_region = 0;
     const auto regions_until = [&](analyze::Moment moment) {
-      for (; next_region < regions_.size() && regions_[next_region].at <= moment; ++next_region) {
-        const RegionRow& region = regions_[next_region];
-        if (device_of(region.pool) == device)
-          entry(region.returned ? "segment_free" : "segment_alloc", region.address, region.bytes, 0, region.time_us, 0, {});
+      for (; next_region < device.regions.size() && device.regions[next_region].at <= moment; ++next_region) {
+        const RegionRow& region = device.regions[next_region];
+        entry(region.returned ? "segment_free" : "segment_alloc", region.address, region.bytes, 0, region.time_us, 0, {});
       }
     };
-    rows_.each_event([&](analyze::Moment moment, const analyze::RowEvent& event) {
+    const auto write_event = [&](analyze::Moment moment, const RowEvent& event) {
       regions_until(moment);
       const BlockRow block = rows_.row(event.block);
-      if (device_of(block.pool) != device) return true;
+      if (device_of(block.pool) != &device) return true;
       if (event.is_free) {
         entry("free_requested", block.address, block.granted, block.stream, event.time_us, 0, {});
         entry("free_completed", block.address, block.granted, block.stream, event.time_us, 0, {});
@@ -173,9 +211,11 @@ class Snapshot {
         entry("alloc", block.address, block.granted, block.stream, event.time_us, block.stack, block.texts->op);
       }
       return out_.good();
-    });
+    };
+    if (devices_.size() == 1) rows_.each_event(write_event);
+    for (const auto& [moment, event] : device.events)
+      if (!write_event(moment, event)) break;
     regions_until(analyze::kNever);
-    pickle_.end_list();
   }
 
   void entry(std::string_view action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, std::uint64_t time_us,
@@ -219,14 +259,17 @@ class Snapshot {
   PickleWriter pickle_;
   Output& out_;
   std::uint64_t start_us_;
-  std::int64_t devices_ = 0;
-  std::vector<RegionRow> regions_;
+  std::vector<std::int64_t> device_of_pool_;
+  std::map<std::int64_t, Device> devices_;  // by number
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> stacks_;
 };
 
 Status write(const Request& request, Output& out) {
   if (request.engine.main_place() < 0) return fail(std::string(analyze::kNoAllocations));
-  Snapshot(request, out).write();
+  std::vector<std::int64_t> devices = devices_of_pools(request.engine);
+  if (const auto highest = std::ranges::max_element(devices); highest != devices.end() && *highest >= kMostDevices)
+    return fail(fmt::format("torch-snapshot: device {} has too high a number for this format; choose another one", *highest));
+  Snapshot(request, out, std::move(devices)).write();
   return {};
 }
 
