@@ -82,7 +82,7 @@ test("text on a canvas has the page's font and stays inside, from the first pict
       draw.call(this, text, x, y);
     };
   });
-  for (const view of ["overview", "steps", "timeline", "peak", "peak?mode=tree", "leaks?trace=1", "map?at=peak"]) {
+  for (const view of ["overview", "steps", "timeline", "peak", "peak?mode=tree", "leaks?trace=1", "map?at=peak", "timeline?trace=2"]) {
     await visit(page, served, view);
     await page.evaluate(() => document.fonts.ready);
     const pictures = () => page.locator("main canvas").evaluateAll((all) => all.map((canvas) => (canvas as HTMLCanvasElement).toDataURL()).join());
