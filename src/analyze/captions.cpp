@@ -18,7 +18,7 @@ std::string step_text(const Step& step, std::uint64_t time_us) {
 }
 
 std::string caption(const Engine& engine, const Layers& layers) {
-  return fmt::format("At {:.6f} s, in model order. The last column is each layer's own peak, at any time.",
+  return fmt::format("At {:.6f} s, in model order. Own peak is the highest that each layer reaches, at any time.",
                      static_cast<double>(engine.time_of(layers.at)) / 1e6);
 }
 

@@ -117,7 +117,7 @@ export function layersOf(run: RunBlocks, written: Layers, steps: Steps | null, w
   const most = layers.reduce<LayerRow | null>((a, b) => (b.total > (a?.total ?? 0) ? b : a), null);
   const total = size(kept.reduce((sum, row) => sum + row.total, 0));
   return { sentence: most ? `${most.name} holds the most of ${counted(layers.length, "layer")}: ${size(most.total)} of the ${total} live ${at === "steady" ? "at the steady peak" : "then"}.` : filter ? "No layer holds anything that matches the filter." : `No layer is known for the ${total} that is live.`,
-    note: `At ${(when.t / 1e6).toFixed(6)} s, in model order. The last column is each layer's own peak, at any time.`, empty: null, t: when.t, rows: kept, own_peaks: [] };
+    note: `At ${(when.t / 1e6).toFixed(6)} s, in model order. Own peak is the highest that each layer reaches, at any time.`, empty: null, t: when.t, rows: kept, own_peaks: [] };
 }
 
 /** The most that each layer ever held by itself, in the steady steps or in the whole run. */
