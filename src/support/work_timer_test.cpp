@@ -15,7 +15,7 @@ TEST(WorkTimer, WaitingIsNotWork) {
 }
 
 TEST(WorkTimer, WorkIs) {
-  const auto began = std::chrono::steady_clock::now();      // before the timer: work is never more than the time around it
+  const auto began = std::chrono::steady_clock::now();  // before the timer: work is never more than the time around it
   const WorkTimer timer;
   volatile double sum = 0;
   while (timer.seconds() < 0.05) sum = sum + 1;
