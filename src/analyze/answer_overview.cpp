@@ -5,6 +5,7 @@
 
 #include "analyze/absent.h"
 #include "analyze/attribute/python_side.h"
+#include "analyze/labels.h"
 #include "analyze/query/block_text.h"
 #include "analyze/query/state.h"
 #include "analyze/verdict/peak_rise.h"
@@ -61,24 +62,25 @@ Bytes before_recording(const Engine::State& s, const Place& place) {
 std::string sentence_of(const Engine::State& s) {
   if (s.main < 0) return fmt::format("{}.", kNothingRecorded);
   const Place& p = s.places[static_cast<std::size_t>(s.main)];
+  const std::string device = label_of_device(p);
   const bool incomplete = s.figures.lost_events > 0 || p.peak != p.peak_known;
   if (const Bytes before = before_recording(s, p); before > 0 && s.figures.lost_events == 0)
-    return fmt::format("The run needs at most {} on {}, {} of it from before the recording.", format_size(p.peak), p.name,
+    return fmt::format("The run needs at most {} on {}, {} of it from before the recording.", format_size(p.peak), device,
                        format_size(before));
-  if (incomplete) return fmt::format("The run needs at most {} on {}.", format_size(p.peak), p.name);
+  if (incomplete) return fmt::format("The run needs at most {} on {}.", format_size(p.peak), device);
   std::string at_least = p.order_exact ? "" : "at least ";
   std::string pool;
   if (p.regions_peak > 2 * std::max<Bytes>(p.peak, 1)) pool = fmt::format("; the pool has held {}", format_size(p.regions_peak));
-  if (!p.steady) return fmt::format("The run needs {}{} on {}{}.", at_least, format_size(p.peak), p.name, pool);
+  if (!p.steady) return fmt::format("The run needs {}{} on {}{}.", at_least, format_size(p.peak), device, pool);
   const char* who = s.store.name(s.store.steps[s.steady.first].kind) == "train" ? "Training" : "The run";
   if (const auto rise = peak_rise(s, p))
-    return fmt::format("{} needs {}{} on {}. T{}{}.", who, at_least, format_size(p.steady_peak), p.name,
+    return fmt::format("{} needs {}{} on {}. T{}{}.", who, at_least, format_size(p.steady_peak), device,
                        in_words(*rise, p).substr(1), pool);
   const Bytes low = lowest_steady(s);
   if (low < p.peak - p.peak / 20)
-    return fmt::format("{} needs {}{} on {}; its steady steps peak at {} to {}{}.", who, at_least, format_size(p.peak), p.name,
+    return fmt::format("{} needs {}{} on {}; its steady steps peak at {} to {}{}.", who, at_least, format_size(p.peak), device,
                        format_size(low), format_size(p.peak), pool);
-  return fmt::format("{} needs {}{} on {}, in every steady step{}.", who, at_least, format_size(p.peak), p.name, pool);
+  return fmt::format("{} needs {}{} on {}, in every steady step{}.", who, at_least, format_size(p.peak), device, pool);
 }
 
 std::string missing_text(const Engine::State& s) {

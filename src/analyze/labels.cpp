@@ -45,6 +45,11 @@ std::string label_of(const Sample& sample) {
   return fmt::format("{} of {}", format_size(sample.used), format_size(sample.total));
 }
 
+std::string label_of_device(const Place& place) {
+  constexpr std::string_view kLevel = " driver";
+  return place.name.ends_with(kLevel) ? place.name.substr(0, place.name.size() - kLevel.size()) : place.name;
+}
+
 std::string label_of_pools(const Place& place) { return fmt::format("{} held at the end", format_size(place.regions_end)); }
 
 std::string_view label_without_samples(std::int64_t device) {

@@ -20,6 +20,8 @@ std::string label_of(const Step& step);
 std::string label_of(const Finding& finding);
 // "1.2 GiB of 80.0 GiB"; without a total, "1.2 GiB".
 std::string label_of(const Sample& sample);
+// "GPU 0", also of what was allocated there directly from the driver.
+std::string label_of_device(const Place& place);
 // "1.2 GiB held at the end", of the pools of a place.
 std::string label_of_pools(const Place& place);
 

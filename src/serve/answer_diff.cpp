@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analyze/labels.h"
+#include "analyze/steps/pass_bands.h"
 #include "analyze/verdict/budget_text.h"
 #include "analyze/verdict/compare_view.h"
 #include "serve/answer_parts.h"
@@ -21,6 +22,19 @@ constexpr std::size_t kMostRows = 200;
 
 double value_of(const std::vector<std::optional<analyze::Bytes>>& bytes, std::size_t i) {
   return i < bytes.size() && bytes[i] ? static_cast<double>(*bytes[i]) : 0;
+}
+
+// As the program reported them, otherwise from what was allocated, as in the timeline.
+std::vector<Band> passes_of(const analyze::Engine& engine, std::uint64_t t0, std::uint64_t t1) {
+  std::vector<Band> out;
+  const auto add = [&](const std::string& name, std::int64_t number, std::uint64_t begin, std::uint64_t end) {
+    if (end > begin && begin >= t0 && end <= t1)
+      out.push_back({"phase", name, number, static_cast<double>(begin), static_cast<double>(end), 0});
+  };
+  for (const analyze::Mark& mark : engine.marks(t0, t1, "phase")) add(mark.name, mark.number, mark.begin_us, mark.end_us);
+  if (!out.empty()) return out;
+  for (const analyze::PassBand& pass : analyze::pass_bands(engine, t0, t1)) add(pass.name, 0, pass.begin_us, pass.end_us);
+  return out;
 }
 
 DiffSide side_of(const Opened& trace, const std::string& name, std::string_view at, const std::string& filter) {
@@ -58,10 +72,7 @@ DiffSide side_of(const Opened& trace, const std::string& name, std::string_view 
     out.stack.top = out.peak;
     out.peak_text = support::format_size(*most);
   }
-  for (const analyze::Mark& mark : engine.marks(t0, t1, "phase"))
-    if (mark.end_us > mark.begin_us && mark.begin_us >= t0 && mark.end_us <= t1)
-      out.phases.push_back(
-          {"phase", mark.name, mark.number, static_cast<double>(mark.begin_us), static_cast<double>(mark.end_us), 0});
+  out.phases = passes_of(engine, t0, t1);
   return out;
 }
 

@@ -143,13 +143,14 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
   if (!frag) return std::unexpected(frag.error());
   PoolMap out;
   out.moment = *moment;
-  out.t = static_cast<double>(map->time_us);
+  // A failed request is no event of the pool: its own time, not that of the event before it.
+  const std::uint64_t time_us = failed != nullptr ? failed->time_us : map->time_us;
+  out.t = static_cast<double>(time_us);
   out.pool = params.pool;
   for (const auto& region : map->regions)
     if (region.pool < names.size() && std::find(out.pools.begin(), out.pools.end(), names[region.pool]) == out.pools.end())
       out.pools.push_back(names[region.pool]);
-  if (const analyze::Step* step = analyze::step_at(trace.steps(), map->time_us))
-    out.step_label = analyze::step_text(*step, map->time_us);
+  if (const analyze::Step* step = analyze::step_at(trace.steps(), time_us)) out.step_label = analyze::step_text(*step, time_us);
   out.link = analyze::instant_text(engine, *moment);
   out.matters = analyze::notable_instants(engine, trace.ooms(), &*frag);
   const std::string remedy = failed != nullptr ? remedy_of_failure(trace) : std::string();  // findings take time

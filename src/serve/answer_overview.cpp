@@ -57,7 +57,7 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
   info.steps = steps.steps.size();
   info.epochs = analyze::epochs_of(steps);
   if (place != nullptr) {
-    info.device = place->name;
+    info.device = analyze::label_of_device(*place);
     for (const analyze::Sample& sample : trace.samples())
       if (sample.device == place->device && sample.total > 0) info.device_bytes = sample.total;
     info.peak = place->peak;

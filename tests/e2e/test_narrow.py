@@ -7,7 +7,7 @@ import pytest
 from terminal import Terminal
 
 CASES = {"train": ["autotune", "steps=24", "layers=6"], "leak": ["leak", "steps=40"], "shapes": ["shapes"], "oom": ["killed"], "layers": ["transformer"],
-         "grown": ["grown"], "hostile": ["hostile"]}
+         "grown": ["grown"], "hostile": ["hostile"], "killed": ["clean", "signal=9"]}
 VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -31,6 +31,16 @@ def lines_of(vramscope, *arguments, columns=80):
 def test_every_line_fits(vramscope, traces, verb, name):
     lines = lines_of(vramscope, verb, traces / f"{name}.vram")
     assert any(line.startswith("  ") for line in lines) or len(lines) < 4
+    for line in lines:
+        assert len(line) <= 80, f"{len(line)} columns: {line}"
+
+
+def test_every_line_of_a_trace_with_all_that_can_be_said_fits(vramscope, root):
+    """Driver, device, host, losses, cut stacks: the sample of the newest format has them all."""
+    lines = [line for line in lines_of(vramscope, "summary", root / "tests/traces/v1.3.vram") if not line.startswith("vramscope: ")]  # a message is one line
+    for name in ("driver", "GPU 0", "host", "process", "lost", "cut"):
+        assert any(line.startswith(f"  {name} ") for line in lines), name
+    assert "1 allocations" not in " ".join(lines)
     for line in lines:
         assert len(line) <= 80, f"{len(line)} columns: {line}"
 
@@ -63,6 +73,14 @@ def test_columns_go_in_the_stated_order_and_are_named(vramscope, traces):
     for head in gone:
         assert f"{head} " not in heads(narrow) and not heads(narrow).endswith(head)
     assert len(dropped(wide)) < len(gone)
+
+
+def test_a_column_of_zeros_goes_first(vramscope, root):
+    """In this trace no layer has gradients at the steady peak, and inputs, which are part of OTHER, hold the most."""
+    lines = lines_of(vramscope, "layers", root / "tests/traces/v1.1-reports.vram")
+    head = next(line for line in lines if "PARAMETERS" in line)
+    assert "OTHER" in head and "GRADIENTS" not in head
+    assert "GRADIENTS" in " ".join(lines).partition("Not shown at this width: ")[2]
 
 
 def test_the_verdict_keeps_its_whole_evidence(vramscope, traces):

@@ -52,6 +52,7 @@ def test_keys_and_sizes_of_a_terminal(vramscope, busy_devices):
         place = lambda text: terminal.lines().index(row(text))  # other people's processes may stand between ours
         terminal.until(lambda: terminal.shows("hold 500") and terminal.shows("hold 3000") and " CUDA " in row("hold 500"))
         assert "GPU 0" in terminal.text() and "GPU 1" in terminal.text()
+        terminal.until(lambda: terminal.shows("The run needs 500.0 MiB on GPU 0."))
         assert "500.0" in row("hold 500") and "not recorded" in row("hold 3000")
         assert place("hold 3000") < place("hold 500"), "the largest on the device first"
         assert any(0x2800 < ord(c) < 0x2900 for c in row("hold 500")), "a curve in braille"

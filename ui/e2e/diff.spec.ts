@@ -39,6 +39,29 @@ test("runs have the names of their folders, and reasons add up", async ({ page, 
   await expect(page.locator("[data-differs]")).toBeVisible();
 });
 
+test("both steps have their passes, and no bar reaches a number", async ({ page, runs }) => {
+  await page.goto(`${runs.address}#diff?with=1`);
+  await page.reload();
+  await settled(page);
+  const text = await page.evaluate(async () => {
+    const token = sessionStorage.getItem("vramscope-token");
+    const answer = await fetch("/api/diff?a=0&b=1&at=steady&by=layer&filter=", { headers: { Authorization: `Bearer ${token}` } });
+    return new TextDecoder("latin1").decode(await answer.arrayBuffer());
+  });
+  for (const pass of ["forward", "backward"]) expect(text.split(`"name":"${pass}"`).length - 1, `${pass} in A and in B`).toBe(2);
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await settled(page);
+    const gaps = await page.locator(".butterfly tbody tr:has(.wing i)").evaluateAll((rows) => rows.map((row) => {
+      const cell = row.querySelectorAll(".num")[1]!; // its number may fill it
+      const bars = [...row.querySelectorAll(".wing:not(.left) i")].map((bar) => bar.getBoundingClientRect().right);
+      return cell.getBoundingClientRect().left + parseFloat(getComputedStyle(cell).paddingLeft) - Math.max(...bars, 0);
+    }));
+    expect(gaps.length).toBeGreaterThan(3);
+    expect(Math.min(...gaps), `${width}`).toBeGreaterThanOrEqual(6);
+  }
+});
+
 test("what differs stands first", async ({ page, real }) => {
   test.skip(noTensorFlow !== "", noTensorFlow);
   await page.goto(`${real.address}#diff?with=1`);

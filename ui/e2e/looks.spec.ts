@@ -68,20 +68,22 @@ test("on a phone the ledger names its parts, every view can be reached, nothing 
   expect(above.y + above.height).toBeLessThanOrEqual(below.y);
 });
 
+/** Every text that is drawn, and where: what lies outside its canvas is never seen. */
+function recordOutside(): void {
+  const outside: string[] = [];
+  Object.assign(globalThis, { outside });
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number) {
+    const wide = this.measureText(text).width;
+    const left = this.textAlign === "right" ? x - wide : this.textAlign === "center" ? x - wide / 2 : x;
+    const [w, h] = [this.canvas.width / devicePixelRatio, this.canvas.height / devicePixelRatio];
+    if (left < -2 || left + wide > w + 2 || y < 0 || y > h + 1) outside.push(`${text} at ${Math.round(left)}, ${Math.round(y)} of ${w} x ${h}`);
+    draw.call(this, text, x, y);
+  };
+}
+
 test("text on a canvas has the page's font and stays inside, from the first picture on and in every later one", async ({ page, served }) => {
-  // Every text that is drawn, and where: what lies outside its canvas is never seen.
-  await page.addInitScript(() => {
-    const outside: string[] = [];
-    Object.assign(globalThis, { outside });
-    const draw = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number) {
-      const wide = this.measureText(text).width;
-      const left = this.textAlign === "right" ? x - wide : this.textAlign === "center" ? x - wide / 2 : x;
-      const [w, h] = [this.canvas.width / devicePixelRatio, this.canvas.height / devicePixelRatio];
-      if (left < -2 || left + wide > w + 2 || y < 0 || y > h + 1) outside.push(`${text} at ${Math.round(left)}, ${Math.round(y)} of ${w} x ${h}`);
-      draw.call(this, text, x, y);
-    };
-  });
+  await page.addInitScript(recordOutside);
   for (const view of ["overview", "steps", "timeline", "peak", "peak?mode=tree", "leaks?trace=1", "map?at=peak"]) {
     await visit(page, served, view);
     await page.evaluate(() => document.fonts.ready);
@@ -93,5 +95,14 @@ test("text on a canvas has the page's font and stays inside, from the first pict
     await theme.click();
     await expect.poll(pictures, view).toBe(first);
     expect(await page.evaluate(() => (globalThis as unknown as { outside: string[] }).outside), view).toEqual([]);
+  }
+});
+
+test("the mark of a failure, which ends a run, stays inside the chart", async ({ page, served }) => {
+  await page.addInitScript(recordOutside);
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await visit(page, served, "timeline?trace=2");
+    expect(await page.evaluate(() => (globalThis as unknown as { outside: string[] }).outside), `${width}`).toEqual([]);
   }
 });

@@ -47,11 +47,22 @@ test("overview: key figures, ledger, sentence", async ({ page, real }) => {
   }
 });
 
+test("overview: what would read 0.0 beside a bar is counted in one line", async ({ page, real }) => {
+  await visit(page, real, "overview");
+  const { lines } = json("ledger", trace("graph"), "--at", "steady") as { lines: { parts: { name: string; value: number }[] }[] };
+  const tiny = lines.at(-1)!.parts.filter((part) => part.value > 0 && part.value < 2 ** 20 / 20);
+  expect(tiny.length).toBeGreaterThan(1);
+  const row = page.locator("[data-ledger=Categories]");
+  await expect(row.locator("[data-tiny]")).toHaveText(`${tiny.length} more, less than 0.1 each`);
+  for (const link of await row.locator(".aside a").allTextContents()) expect(link).not.toMatch(/ 0\.0$/);
+});
+
 test("steps: every column of every step", async ({ page, real }) => {
   await visit(page, real, "steps");
   const steps = (json("steps", trace("graph")) as { steps: { steps: Step[]; sentence: string } }).steps;
   await expect(page.locator("[data-sentence]")).toHaveText(steps.sentence);
   expect(steps.steps.length).toBeGreaterThan(20);
+  for (const category of ["activations", "activation gradients"]) await expect(page.locator(".chart .legend")).toContainText(category);
   const shown = (await columnText(page, "Steps", "Step")).map(Number);
   expect(shown).toEqual(steps.steps.map((step) => step.number));
   const heads: [string, (step: Step) => number][] = [["Peak", (s) => s.peak], ["Left after", (s) => s.after], ["Allocated", (s) => s.allocated], ["Forward peak", (s) => s.forward_peak], ["Backward peak", (s) => s.backward_peak], ["Optimizer peak", (s) => s.optimizer_peak]];

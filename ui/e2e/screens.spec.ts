@@ -91,6 +91,29 @@ test("tree map and flame graph zoom with a click, and Escape goes back", async (
   }
 });
 
+test("parts that are no categories have shades of one hue, the largest the strongest, and names that can be read", async ({ page, large }) => {
+  await page.addInitScript(() => {
+    const written: string[] = [];
+    Object.assign(globalThis, { written });
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number) { written.push(text); draw.call(this, text, x, y); };
+  });
+  for (const mode of ["tree", "flame", "stack"]) {
+    await go(page, large, `peak?mode=${mode}&open=layer,op`);
+    const shades = await page.locator(".chart canvas").evaluate((element) => {
+      const picture = element as HTMLCanvasElement;
+      const { data } = picture.getContext("2d")!.getImageData(0, 0, picture.width, picture.height);
+      const seen = new Map<string, number>();
+      for (let i = 0; i < data.length; i += 4) if (data[i + 2]! > data[i]! + 20) { const key = `${data[i]} ${data[i + 1]} ${data[i + 2]}`; seen.set(key, (seen.get(key) ?? 0) + 1); }
+      return [...seen.values()].filter((pixels) => pixels > 300).length;
+    });
+    expect(shades, mode).toBeGreaterThan(5);
+    const written = await page.evaluate(() => (globalThis as unknown as { written: string[] }).written);
+    expect(written.length, mode).toBeGreaterThan(10);
+    expect(written.filter((text) => text.includes("…") && text.length < 6), mode).toEqual([]);
+  }
+});
+
 test("a run of many processes lists them, trouble and outliers first, one click to each", async ({ page, ranks }) => {
   await go(page, ranks, "start");
   await expect(page.locator("main h1")).toContainText("6 processes were recorded; rank 4 needs attention: memory grows");
@@ -160,6 +183,9 @@ test("forced colors keep the legend and every text readable", async ({ page, ope
   const swatches = await page.locator(".legend i").evaluateAll((all) => all.map((swatch) => getComputedStyle(swatch).backgroundColor));
   expect(new Set(swatches).size).toBe(swatches.length);
   expect(swatches.length).toBeGreaterThan(3);
+  // Bars have edges and what is chosen has a frame: their grounds are the page's.
+  for (const bar of [page.locator("[data-ledger='Pool regions'] .part").first(), page.locator("[aria-pressed=true]").first(), page.locator("nav [aria-current=page]")])
+    expect(await bar.evaluate((element) => getComputedStyle(element).outlineStyle)).toBe("solid");
   // Text on a canvas has the color that the system has for text.
   const ink = await page.evaluate(() => { const probe = document.body.appendChild(document.createElement("i")); probe.style.color = "CanvasText"; const value = getComputedStyle(probe).color; probe.remove(); return value; });
   const canvas = await page.locator("main canvas").first().evaluate((element) => {

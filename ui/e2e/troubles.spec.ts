@@ -43,6 +43,7 @@ const TROUBLES: Record<string, Trouble> = {
     make: ["fragmented"], says: /^Out of memory in step 4: a request for 6\.0 MiB at train\.py:40/, click: way,
     proof: async (page) => {
       await expect(page.locator("[data-cause=fragmentation]")).toHaveAttribute("data-holds", "true");
+      await expect(page.locator("[data-remedy]").first()).not.toContainText("as one region"); // it is one already
       expect(await holes(page)).toEqual(Array<number>(6).fill(4 * MIB)); // at that instant: six holes of 4 MiB for a request of 6
       await expect(page.getByRole("table", { name: "The request and the holes" })).toContainText("6.0");
       const live = page.getByRole("region", { name: "What was live" });
@@ -71,6 +72,8 @@ const TROUBLES: Record<string, Trouble> = {
     proof: async (page) => { // the ledger at the end: what the pool holds of the card, and what of it is live
       await expect.poll(() => page.url()).toMatch(/#overview\?.*at=end/);
       await expect(page.locator("[data-ledger='Pool regions'] [data-bytes]").first()).toHaveAttribute("data-bytes", String(16_384 * MIB));
+      await expect(page.locator("[data-ledger='This process']")).toContainText("was not recorded"); // a level without parts says why
+      await expect(page.locator("[data-ledger=Categories]")).toContainText(/drawn \d,\d{3} times larger/);
     },
   },
   "a killed program": {
@@ -125,18 +128,26 @@ for (const [name, trouble] of Object.entries(TROUBLES)) {
         await settled(page);
         await trouble.proof(page);
         expect(await page.evaluate(() => document.documentElement.scrollWidth), `${width}`).toBeLessThanOrEqual(width);
+      const tall = await page.locator("nav a > span").evaluateAll((all) => all.filter((name) => name.getBoundingClientRect().height > 24).map((name) => name.textContent));
+      expect(tall, "names of views in one line").toEqual([]);
         await page.screenshot({ path: path.join(data, "../ui-pictures", `${slug(name)}-${scheme}-${width}.png`) });
       }
     }
   });
 }
 
-test("the start page says of each run what is wrong with it, trouble first", async ({ page, troubles }) => {
+test("the start page says of each run what is wrong with it, trouble first", async ({ page, troubles }, { workerIndex }) => {
   await page.goto(`${troubles.address}#start`);
   await page.reload();
   await settled(page);
   const card = (name: string) => page.locator(`[data-process='${Object.keys(TROUBLES).indexOf(name)}']`);
-  for (const [name, says] of [["leak", "grows"], ["too big", "out of memory"], ["a killed program", "killed by SIGKILL"], ["XLA temporaries", "no failure, no growth"]] as const) await expect(card(name)).toContainText(says);
+  for (const [name, says] of [["leak", "grows"], ["too big", "out of memory"], ["a killed program", "killed by SIGKILL"], ["XLA temporaries", "no failure, no growth"], ["no steps", "no failure"]] as const) {
+    await expect(card(name)).toContainText(says);
+    await expect(page.getByRole("region", { name: "Traces" }).getByRole("row").filter({ hasText: fileOf(name, workerIndex) })).toContainText(says);
+  }
+  await expect(card("no steps")).not.toContainText("no growth"); // without steps, nobody knows
+  const cut = await page.locator("[data-process] .head b").evaluateAll((all) => all.filter((name) => name.scrollWidth > name.clientWidth + 1 && name.clientWidth < 190).map((name) => name.textContent));
+  expect(cut, "a name goes before its verdict").toEqual([]);
   const order = await page.locator("[data-process]").evaluateAll((all) => all.map((each) => Number(each.getAttribute("data-process"))));
   // What is not known is no figure: this run's parameters have no names.
   await card("no steps").click();
@@ -152,6 +163,11 @@ test("the pool map names the instants that matter, and each is about itself", as
   await settled(page);
   const truth = json("oom", trace(fileOf("out of memory in pieces", workerIndex))) as { events: { sentence: string; time_us: number }[] };
   await expect(page.locator("main h1")).toHaveText(truth.events[0]!.sentence);
+  // One failure has one time, wherever it is named.
+  const seconds = `${(truth.events[0]!.time_us / 1e6).toFixed(6)} s`;
+  await expect(page.locator("[data-instant]")).toContainText(seconds);
+  const { sentence } = json("fragmentation", trace(fileOf("out of memory in pieces", workerIndex))) as { sentence: string };
+  expect(sentence).toContain(`failed at ${truth.events[0]!.time_us} µs`);
   const instants = page.getByRole("combobox", { name: "Instant" });
   await expect(instants.locator("option").first()).toHaveText("out of memory, step 4: 6.0 MiB requested");
   await instants.selectOption("peak");

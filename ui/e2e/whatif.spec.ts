@@ -13,6 +13,9 @@ test("as recorded, the live peak is that of the step, without what the allocator
   const step = steps.steps.find((one) => one.number === number)!;
   expect(await live(page)).toBeLessThanOrEqual(step.peak);
   expect(await live(page)).toBeGreaterThan(0.95 * step.peak);
+  await expect(page.locator("main .cause").first()).toContainText("without the allocator's rounding"); // why Peak says more
+  const [above, below] = [(await page.locator(".scene").boundingBox())!, (await page.locator("section:has([data-live])").boundingBox())!];
+  expect(below.y - above.y - above.height, "cards do not touch").toBeGreaterThanOrEqual(8);
 });
 
 test("a moved slider changes the figures and the address, and a reload comes back", async ({ open, page, served }) => {

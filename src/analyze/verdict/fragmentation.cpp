@@ -137,9 +137,8 @@ std::vector<Grown> growths(const Engine::State& s, const Place& place, const Poo
 void conclude(Fragmentation& out, const Engine::State& s, const Place& place, const std::vector<Failure>& failures) {
   if (!failures.empty()) {
     const Failure& f = *std::ranges::max_element(failures, {}, &Failure::free);
-    out.sentence =
-        fmt::format("{} was free, yet a request for {} failed at {}: the largest piece was {}.", format_size(f.free),
-                    format_size(f.requested), support::format_duration(s.store.time_of(f.at)), format_size(f.largest_piece));
+    out.sentence = fmt::format("{} was free, yet a request for {} failed at {}: the largest piece was {}.", format_size(f.free),
+                               format_size(f.requested), support::format_duration(f.time_us), format_size(f.largest_piece));
     out.advice = pin_advice(out.pins);
   } else if (!out.grown.empty()) {
     const Grown& g = *std::ranges::max_element(out.grown, {}, &Grown::grew_by);

@@ -199,6 +199,12 @@ std::string advice_of(const OomEvent& e, const OomScene& m, const OomRequest& re
                       const Leaks& leaking, trace::Framework framework) {
   if (e.verdict == "fragmentation" && e.replay && !e.replay->avoided_by.empty())
     return fmt::format("set {}: a replay with it serves the request", e.replay->avoided_by.front().setting);
+  if (e.verdict == "fragmentation" && m.largest_region == m.regions && m.regions > 0) {
+    // One region already: only what lies in it can change.
+    const std::string batch = e.replay && e.replay->largest ? batch_advice(e, m, request, live) : std::string();
+    return "free what keeps the holes apart earlier, or allocate it first ('vramscope fragmentation' names it)" +
+           (batch.empty() ? "" : "; or " + batch);
+  }
   if (e.verdict == "fragmentation") return std::string(remedy_for(Remedy::avoid_fragmentation, framework));
   if (e.verdict == "leak") return leaking.advice.empty() ? "see 'vramscope leaks' for what grows" : leaking.advice;
   if (e.verdict == "spike") return std::string(remedy_for(Remedy::limit_autotuning, framework));

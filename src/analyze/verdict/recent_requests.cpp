@@ -15,7 +15,7 @@ std::vector<Failure> fragmented_failures(const Engine::State& s, const Place& pl
     if (!where || std::ranges::find(place.pools, where->pool) == place.pools.end()) continue;
     if (++examined > kMostFailures) break;
     OomScene scene = scene_of(s, *where, o);
-    if (scene.fragmented()) out.push_back({o.pos, scene.requested, scene.free(), scene.largest_piece()});
+    if (scene.fragmented()) out.push_back({o.pos, o.time_us, scene.requested, scene.free(), scene.largest_piece()});
   }
   return out;
 }

@@ -11,6 +11,7 @@ namespace vramscope::analyze {
 // A request that failed although enough was free, in pieces.
 struct Failure {
   Moment at = 0;
+  std::uint64_t time_us = 0;  // of the failure itself, which is not an event
   Bytes requested = 0, free = 0, largest_piece = 0;
 };
 // Holes cost something only while blocks are in the way: an empty pool is free in one piece per region.

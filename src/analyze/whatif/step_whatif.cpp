@@ -268,8 +268,10 @@ Result<WhatifStep> StepWhatif::answer(const StepWhatifRequest& request) const {
   compare_with(base_, *out);
   const bool changed = !request.batch.empty() || !out->changes.empty() || !request.allocator.empty();
   out->sentence = sentence_of(*out, about_, changed);
-  out->note = fmt::format("One step, replayed. The figures may be off by {}{}.", support::format_percent(out->error),
-                          out->confidence.empty() ? "" : fmt::format(" (confidence in the changes: {})", out->confidence));
+  out->note = fmt::format(
+      "One step, replayed. Live is what was requested, without the allocator's rounding. The figures may be off by {}{}.",
+      support::format_percent(out->error),
+      out->confidence.empty() ? "" : fmt::format(" (confidence in the changes: {})", out->confidence));
   return out;
 }
 

@@ -50,31 +50,37 @@ std::string pool_table(const Summary& summary, bool colour) {
   return table.text(colour);
 }
 
+// A line of the list below the pools; what a terminal cannot hold continues below the text, not below the name.
+std::string fact(std::string_view name, std::string_view text) {
+  constexpr std::size_t kIndent = 11;
+  return fmt::format("  {:<8} {}", name, std::string_view(paragraph(text, kIndent)).substr(kIndent));
+}
+
 std::string driver_lines(const Summary& summary) {
   if (summary.driver.allocs == 0) return {};
-  std::string text = fmt::format("  driver   {} allocated directly at the peak, {} allocations",
-                                 format_size(summary.driver.peak_bytes), format_count(summary.driver.allocs));
+  const std::string text = fmt::format("{} allocated directly at the peak, {}", format_size(summary.driver.peak_bytes),
+                                       support::format_plural(summary.driver.allocs, "allocation", "allocations"));
   std::string owners;
-  if (summary.lost > 0) return text + "\n";  // who held what is not known then
+  if (summary.lost > 0) return fact("driver", text);  // who held what is not known then
   for (const auto& [name, owner] : summary.driver.by_owner)
     owners += fmt::format("{}{} {}", owners.empty() ? ": " : ", ", printable(name), format_size(owner.peak_bytes));
-  return text + owners + "\n";
+  return fact("driver", text + owners);
 }
 
 std::string device_lines(const Summary& summary) {
-  std::string text;
+  std::string out;
   for (const auto& device : summary.device) {
     if (device.samples == 0 && !device.context_bytes) continue;
-    text += fmt::format("  GPU {}    ", device.device);
+    std::string text;
     if (device.samples > 0)
-      text += fmt::format("at most {} of {} used, {} by this process", format_size(device.peak_used_bytes),
-                          format_size(device.total_bytes),
-                          device.peak_process_bytes ? format_size(*device.peak_process_bytes) : "amount unknown");
+      text = fmt::format("at most {} of {} used, {}", format_size(device.peak_used_bytes), format_size(device.total_bytes),
+                         device.peak_process_bytes ? format_size(*device.peak_process_bytes) + " by this process"
+                                                   : "by which process is unknown");
     if (device.context_bytes)
       text += fmt::format("{}context {}", device.samples > 0 ? "; " : "", format_size(*device.context_bytes));
-    text += "\n";
+    out += fact(fmt::format("GPU {}", device.device), text);
   }
-  return text;
+  return out;
 }
 
 // What ended the program or grows without end is not a matter of saving.
@@ -96,7 +102,7 @@ std::string answers(const Summary& summary, bool colour) {
   std::string out = "\n";
   if (!summary.sentence.contains(summary.overview->sentence)) out += paragraph(in_a_sentence(summary.overview->sentence), 2);
   if (const std::string& missing = summary.overview->missing; !missing.empty())
-    out += fmt::format("  The rest of this summary is based on the events that were recorded: {}.\n", missing);
+    out += paragraph(fmt::format("The rest of this summary is based on the events that were recorded: {}.", missing), 2);
   out += paragraph(in_a_sentence(summary.steps->sentence), 2);
   std::string parts;
   for (const analyze::Group& g : summary.categories->groups)
@@ -125,27 +131,27 @@ std::string summary_text(const Summary& summary, bool colour) {
   text += "\n";
   if (!summary.pools.empty()) text += pool_table(summary, colour) + "\n";
   text += driver_lines(summary) + device_lines(summary);
-  if (summary.host.samples > 0) {
-    text += fmt::format("  host     at most {} resident", format_size(summary.host.peak_rss_bytes));
-    if (summary.host.peak_pinned_bytes > 0) text += fmt::format(", {} pinned", format_size(summary.host.peak_pinned_bytes));
-    text += "\n";
-  }
+  if (summary.host.samples > 0)
+    text += fact(
+        "host",
+        fmt::format("at most {} resident", format_size(summary.host.peak_rss_bytes)) +
+            (summary.host.peak_pinned_bytes == 0 ? "" : fmt::format(", {} pinned", format_size(summary.host.peak_pinned_bytes))));
   const std::string end = ending(summary);
-  text += fmt::format("  process  {} {}{}\n", summary.process.pid, printable(summary.process.command, 80),
-                      end.empty() ? "" : ", " + end);
-  for (const auto& [kind, count] : summary.losses) text += fmt::format("  lost     {}\n", loss_text(kind, count));
+  text += fact("process", fmt::format("{} {}{}", summary.process.pid, printable(summary.process.command, 80),
+                                      end.empty() ? "" : ", " + end));
+  for (const auto& [kind, count] : summary.losses) text += fact("lost", loss_text(kind, count));
   if (summary.thinned_allocs)
-    text += fmt::format("  thinned  {} allocations and their frees were kept only as totals (--trace-limit)\n",
-                        format_count(*summary.thinned_allocs));
+    text += fact("thinned", fmt::format("{} allocations and their frees were kept only as totals (--trace-limit)",
+                                        format_count(*summary.thinned_allocs)));
   if (summary.cut_stacks)
-    text += fmt::format("  cut      {} too deep: outer frames were omitted\n",
-                        *summary.cut_stacks == 1 ? "1 stack is" : format_count(*summary.cut_stacks) + " stacks are");
+    text += fact("cut", fmt::format("{} too deep: outer frames were omitted",
+                                    *summary.cut_stacks == 1 ? "1 stack is" : format_count(*summary.cut_stacks) + " stacks are"));
   const auto check = std::ranges::find(summary.settings, "vramscope.totals_check", [](const auto& pair) { return pair.first; });
   if (check != summary.settings.end() && check->second != "equal" && summary.lost == 0)
-    text += fmt::format("  check    events and running totals differ: {}\n", printable(check->second));
+    text += fact("check", fmt::format("events and running totals differ: {}", printable(check->second)));
   if (std::any_of(summary.pools.begin(), summary.pools.end(), [](const PoolSummary& pool) { return !pool.order_exact; }))
-    text += "  ≥        several threads used the pool, and its internal order is unknown: the peak may have been higher\n";
-  if (summary.damage) text += fmt::format("  damage   {}\n", *summary.damage);
+    text += fact("≥", "several threads used the pool, and its internal order is unknown: the peak may have been higher");
+  if (summary.damage) text += fact("damage", *summary.damage);
   return text + answers(summary, colour);
 }
 

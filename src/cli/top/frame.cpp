@@ -93,14 +93,22 @@ void draw_title(Canvas& canvas, const State& state, const View& view) {
     }
 }
 
+// As many in a line as fit: none is cut where 80 columns are left.
 int draw_help(Canvas& canvas, int y) {
-  for (const char* line :
-       {"Bars: live, free in the pool, outside the pool, not recorded.",
-        "LIVE: handed out by the framework. POOL: held by its allocator. DEVICE: reported by the card.",
-        "GROWTH: growth per step. STEADY: peak of the steps after warm-up. –: unknown.",
-        "Keys: s sort, / filter, g by GPU, p peak, l leaks, w open in browser, space pause.", "No key affects a process."})
-    canvas.put(1, y++, line, kText);
-  return y + 1;
+  int x = 1;
+  for (const std::string_view part :
+       {"Bars: live, free in the pool, outside the pool, not recorded.", "LIVE: handed out by the framework.",
+        "POOL: held by its allocator.", "DEVICE: reported by the card.", "GROWTH: growth per step.",
+        "STEADY: peak of the steps after warm-up.", "–: unknown.", "Keys: s sort, / filter, g by GPU, p peak, l leaks,",
+        "w open in browser, space pause.", "No key affects a process."}) {
+    if (x > 1 && x + columns_of(part) + 1 > canvas.width()) {
+      x = 1;
+      ++y;
+    }
+    canvas.put(x, y, part, kText);
+    x += columns_of(part) + 1;
+  }
+  return y + 2;
 }
 
 std::string sentence_of(const Process& process) {

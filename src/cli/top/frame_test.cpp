@@ -137,6 +137,15 @@ TEST(TopFrame, AtEightyColumnsLegendUnitAndKeysAreWhole) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(TopFrame, HelpIsWholeAtEightyColumns) {
+  View view;
+  view.help = true;
+  const std::string text = picture(two_processes(), view, 80, 24);
+  for (const char* part :
+       {"DEVICE: reported by the card.", "STEADY: peak of the steps after warm-up.", "space pause.", "No key affects a process."})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
 TEST(TopFrame, RoundsAHalfUpAsEveryTableDoes) {
   State state = two_processes();
   state.processes[0].live = 7'602'176;  // 7.25 MiB

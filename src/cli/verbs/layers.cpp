@@ -33,16 +33,7 @@ class LayersVerb final : public VerbBody {
     analyze::Bytes most = 0;
     for (const analyze::LayerRow& r : layers.rows) most = std::max({most, r.own_peak, r.total});
     const Unit unit = Unit::for_largest(most);
-    Table table;
-    table.column("LAYER", Table::Align::left);
-    table.column("LINE", Table::Align::left, 8);
-    using Head = std::pair<std::string, int>;
-    for (const auto& [head, drop] :
-         {Head{"PARAMETERS", 3}, Head{"GRADIENTS", 4}, Head{"OPTIMIZER", 5}, Head{"ACTIVATIONS", 2}, Head{"ACT. GRADIENTS", 9},
-          Head{"TEMPORARIES", 6}, Head{"OTHER", 7}, Head{unit.name(), 0}, Head{"OWN PEAK", 1}, Head{"TIME", 1}})
-      table.column(head, Table::Align::right, drop);
     analyze::LayerRow sum;
-    std::size_t shown = 0;
     for (const analyze::LayerRow& r : layers.rows) {
       sum.parameters += r.parameters;
       sum.gradients += r.gradients;
@@ -53,6 +44,26 @@ class LayersVerb final : public VerbBody {
       sum.other += r.inputs + r.other;
       sum.total += r.total;
       if (r.time_us) sum.time_us = sum.time_us.value_or(0) + *r.time_us;
+    }
+    Table table;
+    table.column("LAYER", Table::Align::left);
+    table.column("LINE", Table::Align::left, 8);
+    // On a narrow terminal, what reads zero in every layer goes first.
+    const auto part = [&](const char* head, int drop, analyze::Bytes all) {
+      table.column(head, Table::Align::right, unit(all) == unit(0) ? 10 : drop);
+    };
+    part("PARAMETERS", 3, sum.parameters);
+    part("GRADIENTS", 4, sum.gradients);
+    part("OPTIMIZER", 5, sum.optimizer_state);
+    part("ACTIVATIONS", 2, sum.activations);
+    part("ACT. GRADIENTS", 9, sum.activation_gradients);
+    part("TEMPORARIES", 6, sum.temporaries);
+    part("OTHER", 7, sum.other);
+    table.column(unit.name());
+    table.column("OWN PEAK", Table::Align::right, 1);
+    table.column("TIME", Table::Align::right, 1);
+    std::size_t shown = 0;
+    for (const analyze::LayerRow& r : layers.rows) {
       if (options_.rows != 0 && shown >= options_.rows) continue;
       ++shown;
       table.row(

@@ -13,4 +13,9 @@ describe("a name in little room", () => {
     expect(fitName(ctx, "dense_1 Relu", 8, ["dense_1"])).toBe("dense_1");
     expect(cut(ctx, "abc", 1)).toBe("");
   });
+  it("is left out where too few letters would remain to tell it from another", () => {
+    expect(cut(ctx, "activations", 6)).toBe("act…ns");
+    for (const room of [3, 4, 5]) expect(cut(ctx, "activations", room)).toBe("");
+    expect(fitName(ctx, "encoder/layer_48 to 49", 5)).toBe("48–49");
+  });
 });

@@ -213,10 +213,17 @@ function mark(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
   ctx.fillStyle = oom ? tokens["signal-ink"] : tokens.edge;
   ctx.fillRect(x, lane.y, oom ? 2 : 1, lane.height);
   ctx.font = "500 11px Inter, system-ui, sans-serif";
-  ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
+  const name = shown(point.name, 40), wide = ctx.measureText(name).width;
+  // What ends a run lies at its right end: the name is then on the other side.
+  const left = x + 5 + wide <= d.scale.right ? x + 5 : Math.max(d.scale.left, x - 5 - wide);
+  ctx.textAlign = "left";
+  ctx.fillStyle = tokens.surface;
+  ctx.globalAlpha = 0.85;
+  ctx.fillRect(left - 2, lane.y + 3, wide + 4, 14);
+  ctx.globalAlpha = 1;
   ctx.fillStyle = oom ? tokens.signal : tokens["text-2"];
-  ctx.fillText(shown(point.name, 40), x + 5, lane.y + 14);
+  ctx.fillText(name, left, lane.y + 14);
 }
 
 const floorOf = (lane: Lane) => lane.y + lane.height - 3;

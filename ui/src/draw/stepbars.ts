@@ -13,6 +13,12 @@ export function stepAt(x: number, width: number, steps: number): number {
   return i >= 0 && i < steps ? i : -1;
 }
 
+/** The categories that can be seen in some bar: at least a fiftieth of the highest. */
+export function categoriesSeen(steps: Steps): string[] {
+  const n = steps.number.length, least = steps.peak.reduce((a, b) => Math.max(a, b), 0) / 50;
+  return steps.categories.filter((_, c) => steps.stack.subarray(c * n, (c + 1) * n).some((bytes) => bytes > least));
+}
+
 export function drawStepBars(ctx: CanvasRenderingContext2D, width: number, height: number, tokens: Tokens, steps: Steps, unit: Unit): void {
   const n = steps.number.length;
   if (n === 0) return;
