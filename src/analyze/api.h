@@ -132,6 +132,8 @@ std::string why_changed(const CompareRow& row, std::vector<CompareRow> parts);
 std::string signed_size(std::int64_t change);
 
 // Which batch size fits: from recordings of one program at different batch sizes, or from a single one with a wider error.
+// What can be said of a request before there are recordings.
+Status check_device(const FitRequest& request);
 Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request);
 
 // Limits against a trace. `budget` is the text of the file (TOML, docs/guide/check.md); `baseline` may be NULL. A filter

@@ -37,4 +37,9 @@ static_assert(sizeof(Event) == 16);
 
 using Events = std::vector<Event>;
 
+// Not of the allocator as a whole.
+inline bool is_of_block(const Event& event) {
+  return event.what == What::alloc || event.what == What::free || event.what == What::hold;
+}
+
 }  // namespace vramscope::whatif

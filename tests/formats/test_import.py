@@ -50,6 +50,17 @@ def test_torch_snapshot(imported, answer, tmp_path, protocol, seed):
     assert any(line.startswith("model_") for line in lines)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_replay_of_a_snapshot_whose_program_emptied_its_cache(imported, answer, tmp_path, seed):
+    """The same segments are taken and returned in the same order; a snapshot does not say that the cache was emptied."""
+    model = torch_allocator.run(seed=seed, empties=5)
+    assert sum(entry["action"] == "segment_free" for entry in model.trace) > 5
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(model.snapshot()))
+    said = answer("whatif", imported(tmp_path / "snapshot.pickle"))
+    assert said["exact"] and said["recorded"] == said["rows"][0]["reserved"] == model.reserved_peak
+    assert any("emptied the cache" in line for line in said["assumptions"]) and not any("neither streams" in line for line in said["assumptions"])
+
+
 def test_torch_snapshot_whose_ring_wrapped(imported, answer, tmp_path):
     """The first events are missing: blocks of before are live from the start, and the end is exact."""
     model = torch_allocator.run(2000)

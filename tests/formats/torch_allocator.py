@@ -18,7 +18,7 @@ class Allocator:
     def __init__(self, seed=1):
         self.free = {True: [], False: []}           # small or large -> sorted (size, address, block)
         self.blocks, self.segments, self.trace = {}, {}, []
-        self.allocated = self.peak = self.requested = self.requested_peak = self.reserved = 0
+        self.allocated = self.peak = self.requested = self.requested_peak = self.reserved = self.reserved_peak = 0
         self.random, self.clock, self.next_address = random.Random(seed), 1_700_000_000_000_000, 0x7F0000000000
         self.stacks = [[{"name": f"op_{i}", "filename": f"model_{i % 3}.py", "line": 10 + i}, {"name": "main", "filename": "train.py", "line": 4}]
                        for i in range(5)]
@@ -42,6 +42,7 @@ class Allocator:
         block = Block(address, length, address, small)
         self.segments[address] = block
         self.reserved += length
+        self.reserved_peak = max(self.reserved_peak, self.reserved)
         self._note("segment_alloc", address, length)
         return block
 
@@ -84,6 +85,15 @@ class Allocator:
             block = first
         self._put(block)
 
+    def empty_cache(self):
+        """torch.cuda.empty_cache(): segments without a live block go back, those for large blocks first."""
+        for small in (False, True):
+            for _, _, block in [item for item in self.free[small] if item[2].before is None and item[2].after is None]:
+                self._drop(block)
+                del self.segments[block.segment]
+                self.reserved -= block.size
+                self._note("segment_free", block.address, block.size)
+
     def snapshot(self, entries=None):
         segments = []
         for address, block in self.segments.items():
@@ -102,10 +112,12 @@ class Allocator:
                 "external_annotations": []}
 
 
-def run(events=3000, seed=1):
-    """An allocator after that many random events."""
+def run(events=3000, seed=1, empties=0):
+    """An allocator after that many random events; the cache is emptied after each of `empties` parts of them."""
     allocator, live = Allocator(seed), []
-    for _ in range(events):
+    for number in range(events):
+        if empties and number % (events // empties) == events // empties - 1:
+            allocator.empty_cache()
         if live and allocator.random.random() < 0.48:
             allocator.release(live.pop(allocator.random.randrange(len(live))))
         else:

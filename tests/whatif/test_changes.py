@@ -20,6 +20,14 @@ def test_another_optimizer(record_torch, vramscope, before, after, option):
     assert changed["changes"] and changed["confidence"] == "high" and changed["exact"] is None
 
 
+@pytest.mark.parametrize("before, after, option", [(["SGD"], [], "adamw"), ([], ["momentum"], "momentum")])
+def test_an_optimizer_where_the_update_is_the_peak(record_torch, vramscope, before, after, option):
+    """A large model with a small batch: what an update computes on its way decides, and is not known. High confidence means within 3 %."""
+    changed = ask(vramscope, record_torch("dense", 8, *before), "--optimizer", option)
+    truth = ask(vramscope, record_torch("dense", 8, *after))
+    assert changed["confidence"] == "low" or abs(changed["live"] / truth["live"] - 1) <= 0.03, (changed["live"], truth["live"])
+
+
 @pytest.mark.parametrize("option, value, error", [("accumulate", "4", 0.01), ("checkpoint", "layers.0,layers.1", 0.06)])
 def test_parts_and_recomputation_in_pytorch(record_torch, vramscope, option, value, error):
     plain = record_torch("transformer", 16)

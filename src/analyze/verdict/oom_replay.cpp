@@ -49,7 +49,8 @@ void add_block(Failure& failure, Bytes bytes, const whatif::Scaling& scaling, st
 void add_whole_step(Failure& failure, std::uint32_t failed, const EventRange& events) {
   RecordedPool& recorded = failure.recorded;
   std::vector<char> lives(recorded.allocs.size(), 0);
-  for (const Event& event : recorded.events) lives[event.block] = event.what == What::alloc ? 1 : 0;
+  for (const Event& event : recorded.events)
+    if (whatif::is_of_block(event)) lives[event.block] = event.what == What::alloc ? 1 : 0;
   for (std::uint32_t block = 0; block < lives.size(); ++block)
     if (lives[block] != 0 && recorded.sections[block] >= failed) recorded.events.push_back({0, block, 0, What::free, 0});
   std::vector<std::uint32_t> again(recorded.allocs.size(), kNone32);
@@ -65,6 +66,8 @@ void add_whole_step(Failure& failure, std::uint32_t failed, const EventRange& ev
       recorded.events.back().stream = event.stream;
     } else if (event.what == What::free && again[block] != kNone32) {
       event.block = again[block];
+      recorded.events.push_back(event);
+    } else if (!whatif::is_of_block(event)) {
       recorded.events.push_back(event);
     }
   }

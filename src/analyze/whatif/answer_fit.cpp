@@ -98,6 +98,18 @@ std::vector<whatif::Scaling> scalings_of(const Inputs& inputs) {
   return out;
 }
 
+// A forecast of what does not grow would name any batch. The peak may be where small batches do not matter, so a huge one
+// decides.
+Status grows(const Inputs& inputs, const Forecaster& forecaster) {
+  if (forecaster.live_peak(Forecaster::kLargestBatch).bytes > forecaster.live_peak(inputs.batches.back()).bytes) return {};
+  const std::string_view unit = inputs.by_length ? "sequence length" : "batch";
+  if (inputs.runs.size() == 1)
+    return fail(
+        fmt::format("{}: no block grows with the {}; record the program at another one, too", inputs.names.front(), unit));
+  return fail(fmt::format("nothing grows from {} {} ({}) to {} ({}); check that the recordings differ in it", unit,
+                          inputs.batches.front(), inputs.names.front(), inputs.batches.back(), inputs.names.back()));
+}
+
 Result<std::vector<FitCard>> cards_for(const FitRequest& request, const RecordedPool& recorded, Bytes outside) {
   if (request.limit != 0)
     return std::vector<FitCard>{{"the pool", request.limit, request.limit - std::min(request.limit, outside), 0}};
@@ -185,9 +197,18 @@ std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool lacks
 
 }  // namespace
 
-Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
+Status check_device(const FitRequest& request) {
   if (request.limit != 0 && request.outside != 0)
     return fail("--outside: does not apply to --limit, which is the size of the pool itself; name the device with --on");
+  if (request.limit != 0 && !request.on.empty())
+    return fail("--limit: replaces the device of --on, as it is the size of the pool itself; use one of them");
+  if (request.on.empty()) return {};
+  const auto card = card_from(request.on);
+  return card ? Status{} : std::unexpected(card.error());
+}
+
+Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string> names, const FitRequest& request) {
+  if (const Status valid = check_device(request); !valid) return std::unexpected(valid.error());
   if (request.seq != 0 && request.batch != 0)
     return fail("--batch: does not apply to --seq, which forecasts a sequence length; choose one of them");
   auto inputs = inputs_of(runs, names, request);
@@ -198,8 +219,10 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
   for (RecordedPool& one : inputs->recorded) one.scenario.device.work = &work;
   const RecordedPool& recorded = inputs->recorded.back();
   const Engine& engine = *inputs->runs.back();
-  const auto wanted = candidate(recorded, request.allocator);
+  auto wanted = candidate(recorded, request.allocator);
   if (!wanted) return std::unexpected(wanted.error());
+  // PyTorch's own limit counts whole segments, even where only pages are missing.
+  if (request.limit != 0) wanted->scenario.torch.limit = request.limit;
   const bool single = inputs->runs.size() == 1;
   const double of_recordings = single ? kErrorOfShapes : kLeastError;
   const double least_error =
@@ -235,6 +258,7 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
     row.flushes = trial.flushes;
   }
   if (work.exhausted()) return one_card ? too_much_work() : too_much_work("name one device with --on");
+  if (const Status growing = grows(*inputs, forecaster); !growing) return std::unexpected(growing.error());
   // The sentence is about the largest that fits; without one, about the largest that was asked for.
   const LivePeak peak =
       forecaster.live_peak(one_card && out.cards.front().largest != 0 ? out.cards.front().largest : shown_batches.back());

@@ -126,6 +126,7 @@ Result<Whatif> Engine::whatif(const WhatifRequest& request) const {
   out.requested = bounds.requested;
   out.live = bounds.live;
   out.per_stream = bounds.per_stream;
+  out.paged = bounds.paged;
   out.packed = bounds.packed;
   for (const Candidate& candidate : *wanted) out.rows.push_back(row_of(candidate, *recorded, request.limit));
   if (work.exhausted()) return too_much_work();

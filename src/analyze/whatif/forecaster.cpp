@@ -48,6 +48,7 @@ LivePeak Forecaster::live_peak(std::uint64_t batch) const {
   LivePeak out{peak, 0, 0, {}};
   for (std::size_t i = 0; i < recorded_.events.size() && i <= at; ++i) {
     const Event& event = recorded_.events[i];
+    if (!whatif::is_of_block(event)) continue;
     const Bytes bytes = event.what == What::alloc ? rounded(event.block) : Bytes{0} - rounded(event.block);
     out.by_category[static_cast<std::size_t>(category_of(store_, recorded_, event.block))] += bytes;
     if (scalings_[event.block].uncertain) out.uncertain += bytes;
@@ -65,6 +66,7 @@ FitRow Forecaster::row(std::uint64_t batch) const {
   const auto events = whatif::substituted(recorded_.events, scalings_, static_cast<double>(batch));
   whatif::Scenario plenty = scenario_;
   plenty.bfc.limit = whatif::kUnlimited;
+  plenty.torch.limit = 0;
   FitRow out;
   out.batch = batch;
   out.live = live_peak(batch).bytes;
@@ -92,6 +94,7 @@ Forecaster::Trial Forecaster::trial(std::uint64_t batch, Bytes available) const 
   const auto events = whatif::substituted(recorded_.events, scalings_, static_cast<double>(batch));
   whatif::Scenario limited = scenario_;
   limited.bfc.limit = usable;
+  limited.torch.limit = std::min(limited.torch.limit, usable);
   limited.device.capacity = usable;
   const whatif::Spread spread =
       whatif::replay_orders(events, limited, whatif::orders_for(events.size(), kOrdersOfTrial), whatif::OnFailure::stop);

@@ -10,6 +10,7 @@
 
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
+#include "support/units.h"
 #include "whatif/replay/bfc.h"
 
 namespace vramscope::analyze {
@@ -41,7 +42,12 @@ std::uint32_t section_at(const Store& store, std::uint64_t pos) {
   return static_cast<std::uint32_t>(after - store.steps.begin());
 }
 
-void add_events(const Store& store, const Filter& filter, Moment until, RecordedPool& out) {
+// Where in the trace events and calls are.
+struct Positions {
+  std::vector<std::uint64_t> events, calls;
+};
+
+void add_events(const Store& store, const Filter& filter, Moment until, RecordedPool& out, Positions& at) {
   const auto streams = stream_numbers(store, out.pool);
   std::vector<std::uint32_t> block_of(store.allocs(), kNone32);
   for (std::uint64_t pos = 0; pos < std::min<std::uint64_t>(store.events(), until); ++pos) {
@@ -51,7 +57,9 @@ void add_events(const Store& store, const Filter& filter, Moment until, Recorded
     const Kind& kind = store.kind_of(alloc);
     if (kind.pool != out.pool) continue;
     if ((ref & 1) != 0) {
-      if (block_of[alloc] != kNone32) out.events.push_back({0, block_of[alloc], 0, What::free, 0});
+      if (block_of[alloc] == kNone32) continue;
+      out.events.push_back({0, block_of[alloc], 0, What::free, 0});
+      at.events.push_back(pos);
       continue;
     }
     if (!filter.matches(alloc)) continue;
@@ -61,15 +69,20 @@ void add_events(const Store& store, const Filter& filter, Moment until, Recorded
     out.allocs.push_back(alloc);
     out.sections.push_back(section_at(store, pos));
     out.events.push_back({bytes, block_of[alloc], stream != streams.end() ? stream->second : std::uint16_t{0}, What::alloc, 0});
+    at.events.push_back(pos);
   }
 }
 
 // What the pool took from the level below: its regions, or the blocks that the framework itself allocated from the driver.
-void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& out) {
+void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& out, Positions& at) {
   const Store& store = state.store;
+  const auto add = [&](const whatif::DeviceCall& call, std::uint64_t pos) {
+    out.calls.push_back(call);
+    at.calls.push_back(pos);
+  };
   for (const auto& region : store.regions)
     if (static_cast<std::uint32_t>(region.row.pool) == out.pool)
-      out.calls.push_back({region.row.returned, region.row.address, region.row.bytes});
+      add({region.row.returned, region.row.address, region.row.bytes}, region.pos);
   Bytes now = 0, peak = 0;
   const std::string_view owner = framework(out.framework).pool_owner;
   if (out.calls.empty() && !out.on_host && !owner.empty()) {
@@ -82,7 +95,7 @@ void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& ou
       const Kind& kind = store.kind_of(ref >> 1);
       if (!linear.contains(kind.pool) || store.text(store.site_of(kind).owner) != owner) continue;
       if (store.dictionaries().pools[kind.pool].memory != trace::Memory::device) continue;
-      out.calls.push_back({(ref & 1) != 0, store.address[ref >> 1], kind.granted});
+      add({(ref & 1) != 0, store.address[ref >> 1], kind.granted}, pos);
     }
   }
   for (const whatif::DeviceCall& call : out.calls) {
@@ -90,6 +103,43 @@ void add_calls(const Engine::State& state, std::int64_t device, RecordedPool& ou
     peak = std::max(peak, now);
   }
   if (!out.calls.empty()) out.reserved_peak = peak;
+}
+
+// Whether PyTorch itself may have returned memory to serve the request, as it does again in a replay.
+bool may_flush(const RecordedPool& recorded, const whatif::Event& event, Bytes reserved) {
+  constexpr double kFullCard = 0.9;  // others use it too
+  if (event.what != What::alloc) return false;
+  const whatif::TorchSettings& settings = recorded.scenario.torch;
+  if (settings.collection_threshold > 0 || settings.max_split != whatif::kUnlimited) return true;
+  const Bytes room = settings.limit != 0 ? settings.limit : static_cast<Bytes>(kFullCard * static_cast<double>(recorded.card));
+  return room != 0 && reserved + settings.segment_for(settings.rounded(event.bytes)) > room;
+}
+
+// Calls of torch.cuda.empty_cache() are not reported. Between two requests, nothing else returns memory.
+void add_emptied_caches(const Positions& at, RecordedPool& out) {
+  if (out.scenario.kind != whatif::Scenario::Kind::torch) return;
+  whatif::Events events;
+  events.reserve(out.events.size());
+  Bytes reserved = 0;
+  std::size_t call = 0, times = 0;
+  for (std::size_t i = 0; i < out.events.size(); ++i) {
+    const Bytes before = reserved;
+    bool returned = false;
+    for (; call < out.calls.size() && at.calls[call] <= at.events[i]; ++call) {
+      const auto& [is_return, address, bytes] = out.calls[call];
+      reserved = is_return ? reserved - std::min(reserved, bytes) : reserved + bytes;
+      returned = returned || is_return;
+    }
+    if (returned && !may_flush(out, out.events[i], before)) {
+      events.push_back({.what = What::empty_cache});
+      ++times;
+    }
+    events.push_back(out.events[i]);
+  }
+  if (times == 0) return;
+  out.events = std::move(events);
+  out.assumptions.push_back(fmt::format("The program emptied the cache {}; it does so at the same points of a replay.",
+                                        support::format_plural(times, "time", "times")));
 }
 
 Bytes limit_of(const Store& store, std::uint32_t pool) {
@@ -143,8 +193,9 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, const RecordedPar
   out.pool = *pool;
   out.framework = store.dictionaries().pools[*pool].framework;
   out.on_host = (*place)->device < 0;
-  add_events(store, *filter, part.until, out);
-  add_calls(state, (*place)->device, out);
+  Positions at;
+  add_events(store, *filter, part.until, out, at);
+  add_calls(state, (*place)->device, out, at);
   if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = out.card = card;
   if (const auto set_replay = framework(out.framework).set_replay) {
     if (const Status done = set_replay(store, (*place)->limit, out); !done) return std::unexpected(done.error());
@@ -152,6 +203,7 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, const RecordedPar
     out.scenario.kind = whatif::Scenario::Kind::uncached;
     out.settings = "no cache";
   }
+  add_emptied_caches(at, out);
   if (*pool < state.figures.pools.size()) out.before = state.figures.pools[*pool].before_bytes;
   if (store.lost_events() > 0 || !store.omitted.empty())
     out.assumptions.emplace_back("Events are missing in the recording; what they needed is not counted.");
@@ -182,7 +234,7 @@ RecordedPool from_event(const RecordedPool& recorded, std::size_t position) {
   for (std::size_t i = 0; i < std::min(position, recorded.events.size()); ++i) {
     const whatif::Event& event = recorded.events[i];
     if (event.what == What::alloc) live[event.block] = event;
-    lives[event.block] = event.what == What::alloc ? 1 : 0;
+    if (whatif::is_of_block(event)) lives[event.block] = event.what == What::alloc ? 1 : 0;
   }
   out.events.clear();
   out.allocs.clear();
@@ -190,6 +242,7 @@ RecordedPool from_event(const RecordedPool& recorded, std::size_t position) {
   std::vector<std::uint32_t> number(recorded.allocs.size(), kNone32);
   const auto add = [&](whatif::Event event) {
     const std::uint32_t before = event.block;
+    if (!whatif::is_of_block(event)) return out.events.push_back(event);
     if (event.what == What::alloc) {
       number[before] = static_cast<std::uint32_t>(out.allocs.size());
       out.allocs.push_back(recorded.allocs[before]);

@@ -59,6 +59,8 @@ void Rewriter::apply() {
     }
     if (edit.died <= recorded_.events.size()) placed.push_back({edit.died, 0, {0, last, 0, What::free, 0}});
   }
+  for (std::size_t i = 0; i < recorded_.events.size(); ++i)
+    if (!whatif::is_of_block(recorded_.events[i])) placed.push_back({i, 0, recorded_.events[i]});
   for (const Inserted& block : inserted_) {
     if (block.until <= block.at) continue;
     const std::uint32_t number = add_block(kNone32, block.category);

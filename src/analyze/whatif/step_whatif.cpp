@@ -81,6 +81,8 @@ Course course_of(const Store& store, const RecordedPool& recorded, const whatif:
       live -= of_block;
       part -= of_block;
       allocator->free(event.block);
+    } else {
+      allocator->control(event);
     }
     if (live > out.live) {
       out.live = live;
@@ -128,6 +130,7 @@ double uncertain_share(const RecordedPool& recorded, std::span<const whatif::Sca
   double all = 0, uncertain = 0, most = 0, share = 0;
   std::vector<double> bytes(recorded.allocs.size(), 0);
   for (const Event& event : recorded.events) {
+    if (!whatif::is_of_block(event)) continue;
     const bool begins = event.what == What::alloc;
     if (begins) bytes[event.block] = static_cast<double>(event.bytes);
     all += begins ? bytes[event.block] : -bytes[event.block];

@@ -33,20 +33,32 @@ class SweepVerb final : public VerbBody {
     auto batches = batches_in(batches_);
     if (!batches) return std::unexpected(batches.error());
     request_.batches = std::move(*batches);
-    std::vector<std::string> runs;
-    for (const std::uint64_t batch : request_.batches) {
-      runs.push_back((std::filesystem::path(output_) / fmt::format("batch-{}", batch)).string());
-      if (std::filesystem::exists(runs.back()))
-        return fail(fmt::format("{}: exists already; choose another folder with -o", runs.back()));
-      if (const auto code = record(batch, runs.back()); code != 0) {
-        fmt::print(stderr, "vramscope: the command failed with batch {}; there is no forecast\n", batch);
+    // Before anything runs: recordings may take long.
+    if (const Status valid = analyze::check_device(request_); !valid) return std::unexpected(valid.error());
+    const auto runs = folders();
+    if (!runs) return std::unexpected(runs.error());
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+      if (const auto code = record(request_.batches[i], (*runs)[i]); code != 0) {
+        fmt::print(stderr, "vramscope: the command failed with batch {}; there is no forecast\n", request_.batches[i]);
         return code;
       }
     }
-    return show_fit(runs, request_, json_);
+    return show_fit(*runs, request_, json_);
   }
 
  private:
+  // A new one for each batch.
+  Result<std::vector<std::string>> folders() const {
+    std::vector<std::string> out;
+    for (const std::uint64_t batch : request_.batches) {
+      std::string folder = (std::filesystem::path(output_) / fmt::format("batch-{}", batch)).string();
+      if (std::ranges::find(out, folder) != out.end()) return fail(fmt::format("--batches: {} is listed twice", batch));
+      if (std::filesystem::exists(folder)) return fail(fmt::format("{}: exists already; choose another folder with -o", folder));
+      out.push_back(std::move(folder));
+    }
+    return out;
+  }
+
   // `vramscope run` on the command, with its output on stderr: stdout is for the answer. Returns its exit code.
   int record(std::uint64_t batch, const std::string& folder) const {
     std::vector<std::string> words{"vramscope", "run", "--quiet", "-o", folder, "--"};

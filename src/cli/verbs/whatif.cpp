@@ -66,6 +66,7 @@ class WhatifVerb final : public VerbBody {
     table.row({"requested bytes", unit(answer.requested)});
     table.row({"rounded to the allocator's unit", unit(answer.live)});
     if (answer.per_stream > answer.live) table.row({"each stream on its own", unit(answer.per_stream)});
+    table.row({"whole pages of 2 MiB for blocks above 1 MiB", unit(answer.paged)});
     if (answer.packed) table.row({"best placement found", unit(*answer.packed)});
     if (answer.recorded)
       table.row({answer.exact.value_or(false) ? "recorded (the replay makes the same device calls)" : "recorded",

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "whatif/replay/replay.h"
+
 namespace vramscope::whatif {
 namespace {
 
@@ -126,7 +128,8 @@ Bounds bounds_of(std::span<const Event> events, Bytes quantum) {
       block.bytes = 0;
     }
   }
-  Bounds out{requested.most, live.most, 0, {}};
+  Bounds out{requested.most, live.most, 0, 0, {}};
+  out.paged = replay(events, Scenario{.kind = Scenario::Kind::uncached}, OnFailure::go_on).counters.reserved_peak;
   for (const auto& [stream, peak] : streams) out.per_stream += peak.most;
   if (allocs <= kMostPacked) out.packed = pack(intervals_of(events, quantum)).height;
   return out;

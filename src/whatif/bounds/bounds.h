@@ -13,6 +13,7 @@ struct Bounds {
   Bytes requested = 0;   // at its peak: no allocator can hold less
   Bytes live = 0;        // the same with each block rounded up to the allocator's quantum
   Bytes per_stream = 0;  // sum of the peaks of all streams: for allocators that never share between streams
+  Bytes paged = 0;  // with whole pages for each large block, small ones packed: for allocators that map pages where they like
   // The height of the best placement that was found; nullopt if there are too many blocks to try.
   std::optional<Bytes> packed;
 };

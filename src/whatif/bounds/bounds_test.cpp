@@ -21,6 +21,15 @@ TEST(BoundsOf, ByHand) {
   EXPECT_EQ(bounds.packed, 1536u);
 }
 
+TEST(BoundsOf, PagesAreSharedBySmallBlocksOnly) {
+  constexpr Bytes KiB = 1024, MiB = 1024 * KiB;
+  Script s;
+  for (int i = 0; i < 5; ++i) s.alloc(512 * KiB);  // 2 pages
+  s.free(s.alloc(5 * MiB));                        // 3 pages
+  s.alloc(MiB + 1);                                // 1 page
+  EXPECT_EQ(bounds_of(s.events, 512).paged, 10 * MiB);
+}
+
 TEST(BoundsOf, StreamsThatPeakAtDifferentTimesCostMore) {
   Script s;
   s.free(s.alloc(1024, 0));

@@ -134,7 +134,8 @@ std::vector<std::optional<Bytes>> counterparts(const Recording& small, const Rec
 
 Bytes Scaling::at(double batch) const {
   const double bytes = fixed + per_unit * batch + per_square * batch * batch;
-  return bytes < 1 ? 1 : static_cast<Bytes>(std::llround(bytes));
+  constexpr auto kMost = static_cast<double>(kLargestDevice);  // more than that fails anyway
+  return bytes < 1 ? 1 : static_cast<Bytes>(std::llround(std::min(bytes, kMost)));
 }
 
 Scaling line_through(double batch_small, Bytes small, double batch_large, Bytes large) {

@@ -12,6 +12,7 @@ TEST(LineThrough, ClassesOfSizes) {
   EXPECT_FALSE(line_through(8, 1080, 16, 1160).uncertain);
   EXPECT_TRUE(line_through(8, 1000, 16, 900).uncertain);
   EXPECT_TRUE(line_through(8, 1000, 16, 9000).uncertain);
+  EXPECT_EQ(line_through(8, 4096, 16, 8192).at(1e18), kLargestDevice);
 }
 
 std::vector<Request> program(const std::vector<std::pair<std::uint64_t, Bytes>>& allocs, std::uint32_t section = 0) {

@@ -83,7 +83,8 @@ bool BfcAllocator::extend(Bytes rounded) {
   chunk.address = *address;
   chunk.bytes = bytes;
   const Ref ref = create(chunk);
-  regions_.push_back({*address, bytes, ref});
+  // They are returned in the order of their addresses.
+  regions_.insert(std::ranges::upper_bound(regions_, *address, {}, &Region::address), {*address, bytes, ref});
   free_.insert(key(ref));
   return true;
 }

@@ -57,9 +57,9 @@ class BfcAllocator final : public Allocator {
   Bytes most_slack_;
   Bytes step_;  // size of the next region
   std::vector<Chunk> chunks_;
-  std::vector<Ref> unused_;  // places in chunks_
-  std::vector<Ref> owned_;   // by block number of the events
-  std::vector<Region> regions_;
+  std::vector<Ref> unused_;      // places in chunks_
+  std::vector<Ref> owned_;       // by block number of the events
+  std::vector<Region> regions_;  // by address
   SortedBlocks free_;
 };
 

@@ -33,8 +33,12 @@ const DeviceCall* Device::expected() const {
   return !differs_at_ && position < options_.recorded.size() ? &options_.recorded[position] : nullptr;
 }
 
-std::uint64_t Device::next_address() {
-  if (const DeviceCall* call = expected(); call != nullptr && !call->returned) return call->address;
+std::uint64_t Device::recorded_or(std::uint64_t address) const {
+  const DeviceCall* const call = expected();
+  return call != nullptr && !call->returned ? call->address : address;
+}
+
+std::uint64_t Device::reserve_addresses() {
   const std::uint64_t number = ++addresses_ % kPieces;
   return (options_.seed == 0 ? number : shuffled(number, options_.seed)) << kPieceBits;
 }
@@ -54,7 +58,7 @@ bool Device::reserve(Bytes bytes) {
 
 std::optional<std::uint64_t> Device::take(Bytes bytes) {
   if (!reserve(bytes)) return std::nullopt;
-  const std::uint64_t address = next_address();
+  const std::uint64_t address = recorded_or(reserve_addresses());
   log({false, address, bytes});
   return address;
 }
@@ -63,8 +67,6 @@ void Device::give_back(std::uint64_t address, Bytes bytes) {
   used_ -= bytes;
   log({true, address, bytes});
 }
-
-std::uint64_t Device::reserve_addresses() { return next_address(); }
 
 bool Device::map(std::uint64_t address, Bytes bytes) {
   if (!reserve(bytes)) return false;

@@ -49,8 +49,10 @@ class Device {
   // A new piece of memory; nullopt if there is not enough.
   std::optional<std::uint64_t> take(Bytes bytes);
   void give_back(std::uint64_t address, Bytes bytes);
-  // Addresses without memory, which map() and unmap() provide. All of a mapping or nothing.
+  // Addresses without memory, which map() provides: all of a mapping or nothing. The recording knows them only from the first
+  // mapping there: `recorded_or` is asked for that.
   std::uint64_t reserve_addresses();
+  std::uint64_t recorded_or(std::uint64_t address) const;
   bool map(std::uint64_t address, Bytes bytes);
 
   void spend(std::uint64_t blocks) const {
@@ -68,7 +70,6 @@ class Device {
 
  private:
   bool reserve(Bytes bytes);
-  std::uint64_t next_address();
   const DeviceCall* expected() const;
   void log(const DeviceCall& call);
 

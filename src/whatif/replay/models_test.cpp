@@ -86,6 +86,23 @@ TEST(Bfc, CollectionReturnsFreeRegions) {
   EXPECT_EQ(collected.device_returns, 1u);
 }
 
+TEST(Bfc, CollectionReturnsRegionsByAddress) {
+  // The second region lies below the first.
+  const std::vector<DeviceCall> calls{{false, 96 * MiB, 16 * MiB},
+                                      {false, 32 * MiB, 32 * MiB},
+                                      {true, 32 * MiB, 32 * MiB},
+                                      {true, 96 * MiB, 16 * MiB},
+                                      {false, 128 * MiB, 64 * MiB}};
+  Script s;
+  const auto a = s.alloc(16 * MiB), b = s.alloc(30 * MiB);
+  s.free(a);
+  s.free(b);
+  s.alloc(60 * MiB);
+  BfcAllocator bfc({.limit = 64 * MiB, .collection = true}, {.keep_calls = true, .recorded = calls});
+  EXPECT_TRUE(replay(s.events, bfc).completed());
+  EXPECT_EQ(bfc.device().calls(), calls);
+}
+
 TEST(StreamPoolModel, Pages) {
   const Scenario scenario{.kind = Scenario::Kind::stream_pool};
   Script one;
@@ -144,6 +161,8 @@ std::vector<Case> cases() {
   return {
       {"torch", torch_scenario("")},
       {"torch 2.12", torch_scenario("", 0, 212)},
+      {"torch 2.13", torch_scenario("", 0, 213), 2},
+      {"expandable 2.13", torch_scenario("expandable_segments:True", kTight, 213), 2},
       {"torch with streams", torch_scenario(""), 3},
       {"torch with a limit", torch_scenario("", kTight), 2},
       {"expandable", torch_scenario("expandable_segments:True"), 2},

@@ -6,7 +6,7 @@
 namespace vramscope::whatif {
 
 TorchAllocator::TorchAllocator(const TorchSettings& settings, const DeviceOptions& device)
-    : Allocator(device), settings_(settings), limit_(settings.limit) {
+    : Allocator(device), settings_(settings), ties_(settings.ties()), limit_(settings.limit) {
   if (limit_ == 0 && settings.memory_fraction < 1)
     limit_ = static_cast<Bytes>(settings.memory_fraction * static_cast<double>(device.total));
   pools_.resize(2);
@@ -83,7 +83,7 @@ bool TorchAllocator::should_split(const Block& block, Bytes wanted) const {
   return wanted < settings_.max_split && remainder > kTorchSmall;
 }
 
-// The request gets the low part. The remainder stays the same block object, which matters for ties from 2.12 on.
+// The request gets the low part. The remainder stays the same block object, which matters for ties in 2.12.
 TorchAllocator::Ref TorchAllocator::hand_out(Ref found, Bytes wanted) {
   Ref out = found;
   if (should_split(blocks_[found], wanted)) {
@@ -183,7 +183,8 @@ TorchAllocator::Ref TorchAllocator::create(const Block& block) {
     unused_.pop_back();
     blocks_[ref] = block;
   }
-  blocks_[ref].created = ++created_;
+  // Parts of a segment inherit its number.
+  if (blocks_[ref].created == 0 || ties_ != Ties::segment) blocks_[ref].created = ++created_;
   return ref;
 }
 
@@ -199,9 +200,22 @@ void TorchAllocator::link_after(Ref ref, Ref previous, Ref next) {
   if (next != kNone) blocks_[next].previous = ref;
 }
 
+std::uint64_t TorchAllocator::tie_key(const Block& b) const {
+  constexpr unsigned kPlaceBits = 38;  // enough for the quanta of a segment: 9/8 of the largest device
+  switch (ties_) {
+    case Ties::block:
+      return b.created;
+    case Ties::segment:
+      return b.created << kPlaceBits | (b.address - b.base) / kTorchQuantum;
+    case Ties::address:
+      break;
+  }
+  return b.address;
+}
+
 BlockKey TorchAllocator::free_key(Ref ref) const {
   const Block& b = blocks_[ref];
-  return {major_of(b.stream, b.bytes), settings_.ties_by_age() ? b.created : b.address, ref};
+  return {major_of(b.stream, b.bytes), tie_key(b), ref};
 }
 
 BlockKey TorchAllocator::unmapped_key(Ref ref) const { return {blocks_[ref].stream, blocks_[ref].address, ref}; }

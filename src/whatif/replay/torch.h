@@ -31,7 +31,7 @@ class TorchAllocator final : public Allocator {
     std::uint64_t address = 0;
     std::uint64_t base = 0;  // where its segment starts
     Bytes bytes = 0;
-    std::uint64_t created = 0;   // order of creation: breaks ties from 2.12 on
+    std::uint64_t created = 0;   // order of creation, of the block or of its segment; 0: none yet
     std::uint64_t searches = 0;  // of the pool, when the block became free: the base of its age
     Ref previous = kNone, next = kNone;
     std::uint16_t stream = 0;
@@ -82,6 +82,7 @@ class TorchAllocator final : public Allocator {
   Ref create(const Block& block);
   void destroy(Ref block);
   void link_after(Ref block, Ref previous, Ref next);
+  std::uint64_t tie_key(const Block& block) const;
   BlockKey free_key(Ref ref) const;
   BlockKey unmapped_key(Ref ref) const;
   void insert_free(Ref ref);
@@ -91,6 +92,7 @@ class TorchAllocator final : public Allocator {
   bool counts_ages() const { return limit_ != 0 && settings_.collection_threshold > 0; }
 
   TorchSettings settings_;
+  Ties ties_;
   Bytes limit_ = 0;
   std::uint64_t created_ = 0;
   int captures_ = 0;

@@ -72,8 +72,12 @@ bool TorchAllocator::has_room(Ref from, Bytes wanted) const {
 bool TorchAllocator::map(Ref ref, Bytes bytes) {
   Pool& pool = pools_[blocks_[ref].pool];
   const Bytes page = page_of(pool), mapped = (bytes + page - 1) / page * page;
-  if (!device_.map(blocks_[ref].address, mapped)) return false;
   pool.unmapped.erase(unmapped_key(ref));
+  if (blocks_[ref].is_whole()) blocks_[ref].address = blocks_[ref].base = device_.recorded_or(blocks_[ref].base);
+  if (!device_.map(blocks_[ref].address, mapped)) {
+    pool.unmapped.insert(unmapped_key(ref));
+    return false;
+  }
   blocks_[ref].mapped = true;
   if (mapped < blocks_[ref].bytes) {
     Block rest = blocks_[ref];

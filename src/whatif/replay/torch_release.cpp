@@ -67,11 +67,14 @@ bool TorchAllocator::release_oversize(const Request& request) {
 }
 
 void TorchAllocator::release_all() {
-  // Waiting for the device completes every free.
-  for (const std::uint32_t block : held_) return_block(std::exchange(owned_[block], kNone));
-  held_.clear();
-  release_pool(pools_[0]);
-  release_pool(pools_[1]);
+  // Nothing waits for the device during a capture, so that only pools that no capture needs can be released.
+  if (captures_ == 0) {
+    // Waiting for the device completes every free.
+    for (const std::uint32_t block : held_) return_block(std::exchange(owned_[block], kNone));
+    held_.clear();
+    release_pool(pools_[0]);
+    release_pool(pools_[1]);
+  }
   for (std::size_t i = 2; i + 1 < pools_.size(); i += 2) {
     if (!pools_[i].retired) continue;
     release_pool(pools_[i + 1]);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vramscope::whatif {
@@ -93,6 +95,13 @@ Status set_fraction(double& target, const Entry& entry) {
   return {};
 }
 
+Status set_threshold(double& target, const Entry& entry) {
+  const auto value = number_in<double>(entry.value);
+  if (!value || *value <= 0 || *value >= 1) return invalid(entry.key, entry.value, "a number between 0 and 1");
+  target = *value;
+  return {};
+}
+
 Status set_mebibytes(Bytes& target, const Entry& entry, Bytes least) {
   const auto value = number_in<std::uint64_t>(entry.value);
   if (!value || *value < least || *value >= Bytes{1} << 40)
@@ -108,18 +117,36 @@ Status set_flag(bool& target, const Entry& entry) {
   return {};
 }
 
-Status set(TorchSettings& settings, bool& has_slack, const Entry& entry) {
+// Keys that do not change what is reserved.
+constexpr std::string_view kOthers[] = {
+    "release_lock_on_cudamalloc",     "release_lock_on_hipmalloc",   "pinned_use_cuda_host_register",
+    "pinned_use_hip_host_register",   "pinned_num_register_threads", "pinned_use_background_threads",
+    "pinned_reserve_segment_size_mb", "pinned_free_catch_all",       "graph_capture_record_stream_reuse",
+    "throw_on_cudamalloc_oom",        "expandable_segments_reserve", "expandable_segments_reserve_by_class",
+    "expandable_segments_handle_type"};
+
+Status set_backend(TorchSettings& settings, const Entry& entry) {
+  if (entry.value != "native" && entry.value != "cudaMallocAsync")
+    return invalid(entry.key, entry.value, "native or cudaMallocAsync");
+  settings.stream_ordered = entry.value == "cudaMallocAsync";
+  return {};
+}
+
+Status set(TorchSettings& settings, bool& has_slack, const Entry& entry, TorchSettings::UnknownKeys unknown) {
   if (entry.key == "expandable_segments") return set_flag(settings.expandable, entry);
   if (entry.key == "max_split_size_mb") return set_mebibytes(settings.max_split, entry, 20);
   if (entry.key == "large_segment_size_mb") return set_mebibytes(settings.large_segment, entry, 11);
-  if (entry.key == "garbage_collection_threshold") return set_fraction(settings.collection_threshold, entry);
+  if (entry.key == "garbage_collection_threshold") return set_threshold(settings.collection_threshold, entry);
   if (entry.key == "per_process_memory_fraction") return set_fraction(settings.memory_fraction, entry);
   if (entry.key == "max_non_split_rounding_mb") {
     has_slack = true;
     return set_mebibytes(settings.oversize_slack, entry, 20);
   }
-  if (entry.key == "backend") settings.stream_ordered = entry.value == "cudaMallocAsync";
-  if (entry.key != "roundup_power2_divisions") return {};
+  if (entry.key == "backend") return set_backend(settings, entry);
+  if (entry.key != "roundup_power2_divisions") {
+    if (unknown == TorchSettings::UnknownKeys::ignored || std::ranges::find(kOthers, entry.key) != std::end(kOthers)) return {};
+    return fail("unknown allocator setting \"" + std::string(entry.key) + "\"");
+  }
   const auto divisions = divisions_in(entry.key, entry.value);
   if (!divisions) return std::unexpected(divisions.error());
   settings.divisions = *divisions;
@@ -128,14 +155,14 @@ Status set(TorchSettings& settings, bool& has_slack, const Entry& entry) {
 
 }  // namespace
 
-Result<TorchSettings> TorchSettings::parse(std::string_view text, int version) {
+Result<TorchSettings> TorchSettings::parse(std::string_view text, int version, UnknownKeys unknown) {
   TorchSettings out;
   out.version = version;
   bool has_slack = false;
   for (const std::string_view part : parts_of(text)) {
     const auto entry = entry_in(part);
     if (!entry) return fail("invalid allocator setting \"" + std::string(part) + "\": expected KEY:VALUE");
-    if (const Status done = set(out, has_slack, *entry); !done) return std::unexpected(done.error());
+    if (const Status done = set(out, has_slack, *entry, unknown); !done) return std::unexpected(done.error());
   }
   if (!has_slack) out.oversize_slack = out.large_segment;
   return out;
@@ -148,6 +175,11 @@ int TorchSettings::version_of(std::string_view text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789", dot + 1), text.size());
   const auto major = number_in<int>(text.substr(0, dot)), minor = number_in<int>(text.substr(dot + 1, end - dot - 1));
   return major && minor && *major < 100 && *minor < 100 ? *major * 100 + *minor : kDefault;
+}
+
+Ties TorchSettings::ties() const {
+  constexpr std::pair<int, Ties> kSince[] = {{213, Ties::segment}, {212, Ties::block}, {0, Ties::address}};
+  return std::ranges::find_if(kSince, [&](const auto& row) { return version >= row.first; })->second;
 }
 
 Bytes TorchSettings::rounded(Bytes bytes) const {

@@ -12,8 +12,12 @@ namespace vramscope::whatif {
 
 inline constexpr Bytes kMiB = Bytes{1} << 20;
 
+// Which of several free blocks of one size is used: the one at the lowest address, the oldest one, or that of the oldest segment
+// (in it, the one at the lowest address).
+enum class Ties : std::uint8_t { address, block, segment };
+
 struct TorchSettings {
-  int version = 211;  // 2.11; from 2.12 on, the older of two free blocks of one size is used, not the lower one
+  int version = 211;  // 2.11
   bool expandable = false;
   Bytes max_split = kUnlimited;
   Bytes large_segment = 20 * kMiB;
@@ -24,12 +28,13 @@ struct TorchSettings {
   bool stream_ordered = false;                   // backend:cudaMallocAsync
   Bytes limit = 0;                               // 0 = none
 
-  // "expandable_segments:True,max_split_size_mb:128"; unknown keys are ignored, as they do not change what is reserved.
-  static Result<TorchSettings> parse(std::string_view text, int version = 211);
+  // "expandable_segments:True,max_split_size_mb:128". Unknown keys of a recording belong to a newer PyTorch.
+  enum class UnknownKeys : std::uint8_t { refused, ignored };
+  static Result<TorchSettings> parse(std::string_view text, int version = 211, UnknownKeys unknown = UnknownKeys::refused);
   // "2.11.0+cu128" is 211; 211 for a text that is not a version.
   static int version_of(std::string_view text);
 
-  bool ties_by_age() const { return version >= 212; }
+  Ties ties() const;
   Bytes rounded(Bytes bytes) const;
   // The size of a new segment for a rounded request.
   Bytes segment_for(Bytes rounded) const;

@@ -49,7 +49,11 @@ TEST(TorchSettingsText, Errors) {
   EXPECT_FALSE(TorchSettings::parse("roundup_power2_divisions:3"));
   EXPECT_FALSE(TorchSettings::parse("roundup_power2_divisions:[64:8"));
   EXPECT_FALSE(TorchSettings::parse("garbage_collection_threshold:1.5"));
+  EXPECT_FALSE(TorchSettings::parse("garbage_collection_threshold:1"));
+  EXPECT_FALSE(TorchSettings::parse("backend:cudaMalloc"));
   EXPECT_FALSE(TorchSettings::parse("expandable_segments"));
+  EXPECT_FALSE(TorchSettings::parse("expandable_segment:True"));
+  EXPECT_TRUE(TorchSettings::parse("of_a_newer_version:1", 211, TorchSettings::UnknownKeys::ignored));
   EXPECT_TRUE(TorchSettings::parse("backend:native, pinned_use_background_threads:True"));
   EXPECT_EQ(TorchSettings::version_of("2.12.1+cu128"), 212);
   EXPECT_EQ(TorchSettings::version_of("2.4"), 204);
@@ -88,7 +92,7 @@ TEST(Torch, StreamsDoNotShare) {
   EXPECT_EQ(Replayed(s.events).outcome.counters.reserved_peak, 32 * MiB);
 }
 
-TEST(Torch, TiesGoToTheLowerAddressAndToTheOlderBlockFrom212) {
+TEST(Torch, TiesGoToTheLowerAddressAndToTheOlderBlockOrSegmentFrom212) {
   // The second segment lies below the first.
   const std::vector<DeviceCall> calls{{false, 64 * MiB, 16 * MiB}, {false, 32 * MiB, 16 * MiB}};
   Script s;
@@ -99,6 +103,27 @@ TEST(Torch, TiesGoToTheLowerAddressAndToTheOlderBlockFrom212) {
   const DeviceOptions device{.recorded = calls};
   EXPECT_EQ(Replayed(s.events, "", device, 211).allocator.address_of(again), 32 * MiB);
   EXPECT_EQ(Replayed(s.events, "", device, 212).allocator.address_of(again), 64 * MiB);
+  EXPECT_EQ(Replayed(s.events, "", device, 213).allocator.address_of(again), 64 * MiB);
+}
+
+// Of a segment of 20 MiB, 4 MiB go to a, 4 to b, and so on. The block object of the remainder is the oldest one, and holds what
+// was split off last: from 2.12 on it wins over blocks before it, unless all parts of a segment count as equally old.
+TEST(Torch, PartsOfASegmentAreEquallyOldFrom213) {
+  Script s;
+  const auto a = s.alloc(4 * MiB), b = s.alloc(4 * MiB), c = s.alloc(4 * MiB);
+  s.alloc(4 * MiB);
+  const auto e = s.alloc(4 * MiB);
+  s.free(a);
+  s.free(c);
+  s.free(e);
+  const auto again = s.alloc(4 * MiB);
+  const auto place = [&](int version) {
+    const Replayed r(s.events, "", {}, version);
+    return (r.allocator.address_of(again) + 4 * MiB - r.allocator.address_of(b)) / MiB;
+  };
+  EXPECT_EQ(place(211), 0u);
+  EXPECT_EQ(place(212), 16u);
+  EXPECT_EQ(place(213), 0u);
 }
 
 TEST(Torch, FlushesBeforeItFails) {
@@ -125,6 +150,21 @@ TEST(Torch, NothingIsFlushedDuringACapture) {
   Replayed r(s.events, "", {.capacity = 64 * MiB});
   EXPECT_EQ(r.outcome.counters.failures, 1u);
   EXPECT_EQ(r.outcome.counters.flushes, 1u);
+}
+
+// Emptying the cache while a capture or a pool of the user's is open: nothing but pools that nobody uses goes back.
+TEST(Torch, EmptyingTheCacheDuringACaptureSparesTheDefaultPool) {
+  Script s;
+  s.free(s.alloc(30 * MiB));
+  s.free(s.alloc(40 * MiB, 0, 1));
+  s.control(What::retire_pool, 0, 1);
+  s.control(What::begin_capture);
+  s.control(What::empty_cache);
+  const Replayed during(s.events);
+  EXPECT_EQ(during.outcome.counters.reserved, 30 * MiB);
+  s.control(What::end_capture);
+  s.control(What::empty_cache);
+  EXPECT_EQ(Replayed(s.events).outcome.counters.reserved, 0u);
 }
 
 TEST(Torch, HeldBlocksAreReusedOnlyAfterTheirFreeOrAFlush) {
@@ -237,6 +277,19 @@ TEST(TorchExpandable, GivesTheSegmentUpWhenNothingIsLeft) {
   Replayed r(s.events, "expandable_segments:True");
   EXPECT_EQ(r.outcome.counters.reserved, 20 * MiB);
   EXPECT_NE(r.allocator.device().calls()[0].address, r.allocator.device().calls()[2].address);
+}
+
+// The device has no room for the first page of a segment until a flush made some: its addresses are those of the page.
+TEST(TorchExpandable, AddressesOfASegmentWhoseFirstPageNeededAFlush) {
+  const std::vector<DeviceCall> calls{{false, 100 * MiB, 40 * MiB}, {true, 100 * MiB, 40 * MiB}, {false, 500 * MiB, 20 * MiB}};
+  Script s;
+  s.free(s.alloc(40 * MiB, 0));
+  const auto other = s.alloc(20 * MiB, 1);
+  const Replayed r(s.events, "expandable_segments:True", {.capacity = 50 * MiB, .keep_calls = true, .recorded = calls});
+  EXPECT_TRUE(r.outcome.completed());
+  EXPECT_EQ(r.outcome.counters.flushes, 1u);
+  EXPECT_EQ(r.allocator.device().calls(), calls);
+  EXPECT_EQ(r.allocator.address_of(other), 500 * MiB);
 }
 
 TEST(Torch, PrivatePoolsAreReleasedWhenRetired) {

@@ -1,5 +1,6 @@
 #include "analyze/attribute/pytorch/replay.h"
 
+#include <algorithm>
 #include <string>
 
 #include "analyze/whatif/recorded.h"
@@ -16,19 +17,25 @@ std::string version_of(const Store& store) {
   return {};
 }
 
+// A snapshot has the sizes and streams that the program asked for.
+bool knows_requests(const Store& store, std::uint32_t pool) {
+  return std::ranges::any_of(store.kinds, [&](const Kind& kind) { return kind.pool == pool && kind.requested != 0; });
+}
+
 }  // namespace
 
 Status set_replay(const Store& store, Bytes limit, RecordedPool& pool) {
   std::string text = setting(store, "env.PYTORCH_CUDA_ALLOC_CONF");
   if (text.empty()) text = setting(store, "env.PYTORCH_ALLOC_CONF");
-  const auto settings = whatif::TorchSettings::parse(text, whatif::TorchSettings::version_of(version_of(store)));
+  const auto settings = whatif::TorchSettings::parse(text, whatif::TorchSettings::version_of(version_of(store)),
+                                                     whatif::TorchSettings::UnknownKeys::ignored);
   if (!settings) return std::unexpected(settings.error());
   pool.scenario.torch = *settings;
   if (settings->stream_ordered) pool.scenario.kind = whatif::Scenario::Kind::stream_pool;
   pool.settings = text.empty() ? "PyTorch's defaults" : text;
   if (pool.on_host) {
     pool.assumptions.emplace_back("The run was recorded on the host; the blocks are replayed as if they were on a GPU.");
-  } else {
+  } else if (!knows_requests(store, pool.pool)) {
     // Sizes that were granted are rounded already. Some are a little larger, because no remainder was split off, and would be
     // rounded up to the next division.
     pool.scenario.torch.divisions = {};
