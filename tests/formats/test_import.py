@@ -227,6 +227,16 @@ def test_export_and_import(made, export, imported, answer, case, to, options):
         assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
 
 
+def test_failed_requests_survive_export_and_import(made, export, imported, answer):
+    trace, _ = made("killed")
+    (failed,) = answer("oom", trace)["events"]
+    exported = export(trace, "torch-snapshot")
+    (entry,) = [entry for entry in pickle.loads(exported.read_bytes())["device_traces"][0] if entry["action"] == "oom"]
+    assert entry["size"] == failed["requested"] and entry["frames"][0]["name"] == failed["op"]
+    (again,) = answer("oom", imported(exported))["events"]
+    assert [again[key] for key in ("requested", "live", "free", "largest_free")] == [failed[key] for key in ("requested", "live", "free", "largest_free")]
+
+
 VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
 
 

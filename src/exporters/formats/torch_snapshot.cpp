@@ -1,7 +1,10 @@
 // PyTorch's memory snapshot: the pickle that torch.cuda.memory._dump_snapshot() writes, so that memory_viz shows any recording.
-// Sizes are granted bytes, so that sums there equal ours.
+// Sizes are granted bytes, so that sums there equal ours. memory_viz looks up the segment of each block at any instant, and fails
+// where there is none: a block outside of known regions is a segment of its own while it lives.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "analyze/absent.h"
@@ -32,6 +35,9 @@ class Snapshot {
     for (const analyze::Place& place : engine_.places())
       if (!place.driver && place.device >= 0) devices_ = std::max(devices_, place.device + 1);
     if (devices_ == 0) devices_ = 1;  // a recording of the host alone is shown as device 0
+    find_blocks_outside_of_regions();
+    const auto pools = engine_.pool_names();
+    for (std::uint32_t pool = 0; pool < pools.size(); ++pool) device_of_name_.try_emplace(pools[pool], device_of(pool));
   }
 
   void write() {
@@ -64,6 +70,36 @@ class Snapshot {
     return index == engine_.main_place() ? 0 : -1;
   }
 
+  void find_blocks_outside_of_regions() {
+    using Place = std::pair<std::uint32_t, std::uint64_t>;  // pool and address
+    std::map<Place, std::size_t> taken;
+    std::vector<analyze::Moment> returned(regions_.size(), analyze::kNever);
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+      const Place place{regions_[i].pool, regions_[i].address};
+      if (const auto before = taken.find(place); before != taken.end()) returned[before->second] = regions_[i].at;
+      taken[place] = i;
+    }
+    taken.clear();
+    outside_.resize(rows_.size());
+    std::size_t next = 0;
+    rows_.each_event([&](analyze::Moment moment, const analyze::RowEvent& event) {
+      for (; next < regions_.size() && regions_[next].at <= moment; ++next) {
+        if (regions_[next].returned)
+          taken.erase({regions_[next].pool, regions_[next].address});
+        else
+          taken[{regions_[next].pool, regions_[next].address}] = next;
+      }
+      if (event.is_free) return true;
+      const BlockRow block = rows_.row(event.block);
+      auto region = taken.upper_bound({block.pool, block.address});
+      const bool known = region != taken.begin() && (--region)->first.first == block.pool &&
+                         block.address + block.granted <= region->first.second + regions_[region->second].bytes &&
+                         (returned[region->second] == analyze::kNever || returned[region->second] > block.death);
+      outside_[event.block] = !known;
+      return true;
+    });
+  }
+
   Segments segments_of(std::int64_t device) {
     Segments out;
     for (const RegionRow& region : regions_) {
@@ -79,15 +115,15 @@ class Snapshot {
       const BlockRow block = rows_.row(id);
       if (block.death == analyze::kNever && device_of(block.pool) == device) live.emplace(block.address, block);
     }
-    for (const auto& [address, block] : live) {
-      auto after = out.upper_bound(address);
-      const bool inside =
-          after != out.begin() && address + block.granted <= std::prev(after)->first + std::prev(after)->second.bytes;
-      // The region of a block may be unknown, as with PyTorch: then the block is a segment of its own.
-      Segment& segment = inside ? std::prev(after)->second : out[address];
-      segment.bytes = std::max(segment.bytes, inside ? segment.bytes : block.granted);
-      segment.blocks.push_back(block);
-    }
+    for (const auto& [address, block] : live)
+      if (const auto after = out.upper_bound(address); !outside_[block.id] && after != out.begin())
+        std::prev(after)->second.blocks.push_back(block);
+    for (const auto& [address, block] : live)
+      if (outside_[block.id]) {
+        Segment& segment = out[address];
+        segment.bytes = std::max(segment.bytes, block.granted);
+        segment.blocks.insert(segment.blocks.begin(), block);
+      }
     return out;
   }
 
@@ -162,19 +198,36 @@ class Snapshot {
           entry(region.returned ? "segment_free" : "segment_alloc", region.address, region.bytes, 0, region.time_us, 0, {});
       }
     };
+    std::size_t next_failure = 0, next_sample = 0;
+    std::uint64_t free = 0;  // on the card, as far as it is known
+    const auto failures_before = [&](analyze::Moment moment) {
+      for (; next_failure < failures_.size() && failures_[next_failure].at < moment; ++next_failure) {
+        const analyze::OomEvent& failed = failures_[next_failure];
+        for (; next_sample < samples_.size() && samples_[next_sample].time_us <= failed.time_us; ++next_sample)
+          if (const analyze::Sample& sample = samples_[next_sample]; sample.device == device)
+            free = sample.total - std::min(sample.total, sample.used);
+        const auto on = device_of_name_.find(failed.pool);
+        if (on != device_of_name_.end() && on->second == device) failure(failed, free);
+      }
+    };
     rows_.each_event([&](analyze::Moment moment, const analyze::RowEvent& event) {
+      failures_before(moment);
       regions_until(moment);
       const BlockRow block = rows_.row(event.block);
       if (device_of(block.pool) != device) return true;
+      const bool alone = outside_[block.id];
+      if (alone && !event.is_free) entry("segment_alloc", block.address, block.granted, block.stream, event.time_us, 0, {});
       if (event.is_free) {
         entry("free_requested", block.address, block.granted, block.stream, event.time_us, 0, {});
         entry("free_completed", block.address, block.granted, block.stream, event.time_us, 0, {});
       } else {
         entry("alloc", block.address, block.granted, block.stream, event.time_us, block.stack, block.texts->op);
       }
+      if (alone && event.is_free) entry("segment_free", block.address, block.granted, block.stream, event.time_us, 0, {});
       return out_.good();
     });
     regions_until(analyze::kNever);
+    failures_before(analyze::kNever);
     pickle_.end_list();
   }
 
@@ -191,6 +244,30 @@ class Snapshot {
     frames(stack, op);
     pickle_.end_dict();
     out_.settle();
+  }
+
+  void failure(const analyze::OomEvent& failed, std::uint64_t free) {
+    pickle_.item();
+    pickle_.begin_dict();
+    pickle_.member("action", std::string_view("oom"));
+    pickle_.member("device_free", free);
+    pickle_.member("size", failed.requested);
+    pickle_.member("stream", std::int64_t{0});
+    pickle_.member("time_us", start_us_ + failed.time_us);
+    pickle_.text("frames");
+    pickle_.begin_list();
+    if (!failed.op.empty()) frame(failed.op, {}, 0);
+    if (const auto [file, line] = file_and_line(failed.line); line != 0) frame("", file, line);
+    pickle_.end_list();
+    pickle_.end_dict();
+  }
+
+  // Of "model.py:10".
+  static std::pair<std::string_view, std::uint64_t> file_and_line(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    std::uint64_t line = 0;
+    if (colon != text.npos) std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
+    return {text.substr(0, colon), line};
   }
 
   // Innermost first; the op, where there is one, is the innermost. Written once for each stack and op.
@@ -221,6 +298,10 @@ class Snapshot {
   std::uint64_t start_us_;
   std::int64_t devices_ = 0;
   std::vector<RegionRow> regions_;
+  std::vector<bool> outside_;                           // of regions, by block
+  std::map<std::string, std::int64_t> device_of_name_;  // by pool
+  std::vector<analyze::OomEvent> failures_ = engine_.ooms().events;
+  std::vector<analyze::Sample> samples_ = engine_.samples();
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> stacks_;
 };
 
