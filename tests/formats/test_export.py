@@ -261,6 +261,28 @@ def test_names_are_no_formulas(vramscope, run, tmp_path):
     assert (row["file"], row["function"], row["line"]) == ("'" + frame["filename"], "'@SUM(1)", "3")
 
 
+def test_names_that_are_not_utf8(build, run, export, newest_tensorflow, tmp_path):
+    """Readers reject a whole file for one such name."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    trace = tmp_path / "hostile.vram"
+    run([build / "tracegen", "hostile", trace])
+
+    def exported(to):
+        return export(trace, to).read_bytes()
+
+    assert pickle.loads(exported("torch-snapshot"))["device_traces"][0]
+    assert pprof_reader.read(export(trace, "pprof")).sample
+    for packet in Trace.FromString(exported("perfetto")).packet:
+        assert "\udcff" not in packet.track_event.name
+    for to in ("chrome", "speedscope"):
+        assert json.loads(exported(to).decode())
+    for to in ("csv", "jsonl", "collapsed", "svg"):
+        assert exported(to).decode()
+    (tmp_path / "hostile.xplane.pb").write_bytes(exported("xplane"))
+    assert run([newest_tensorflow, os.path.join(ROOT, "tests/tensorflow/read_xplane.py"), tmp_path]).stdout
+
+
 def test_outputs_replace_nothing(made, vramscope, run, tmp_path):
     trace, _ = made("autotune")
     there, link, secret = tmp_path / "there", tmp_path / "link", tmp_path / "secret"

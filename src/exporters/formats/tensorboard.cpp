@@ -59,7 +59,7 @@ class Scalars {
     std::string content;
     append_little_endian(content, value);
     // A tensor of doubles instead of simple_value, which is a float and loses bytes.
-    point.message(8, Message().number(1, kDouble).message(2, Message()).text(6, content));
+    point.message(8, Message().number(1, kDouble).message(2, Message()).content(6, content));
     summary_.message(1, point);
   }
   void end_step(double wall_time, std::int64_t step) {
