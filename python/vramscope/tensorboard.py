@@ -5,12 +5,13 @@
 
     vramscope.tensorboard.write_trace("runs/today", "logs/today")       # a run that was recorded before, step by step
 
-An event file is a sequence of TFRecords (length, masked CRC32C, data, masked CRC32C), each an `Event` message. Values are float64 tensors: a
-number of bytes is stored exactly.
+An event file is a sequence of TFRecords (length, masked CRC32C, data, masked CRC32C), each an `Event` message. Values are float32
+tensors, the only ones that TensorBoard's data server reads: memory is in MiB.
 """
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import os
 import socket
@@ -83,12 +84,19 @@ def _bytes(field: int, value: bytes) -> bytes:
     return _varint(field << 3 | 2) + _varint(len(value)) + value
 
 
-_DT_DOUBLE, _CLASS_SCALAR = 2, 1
+_DT_FLOAT, _CLASS_SCALAR = 1, 1
 _SCALAR_METADATA = _bytes(1, _bytes(1, b"scalars")) + _number(4, _CLASS_SCALAR)
 
 
+def _float32(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
 def _scalar(tag: str, value: float, first: bool) -> bytes:
-    tensor = _number(1, _DT_DOUBLE) + _bytes(2, b"") + _bytes(6, struct.pack("<d", value))
+    tensor = _number(1, _DT_FLOAT) + _bytes(2, b"") + _bytes(5, _float32(value))
     return _bytes(1, _bytes(1, str(tag).encode()) + (_bytes(9, _SCALAR_METADATA) if first else b"") + _bytes(8, tensor))
 
 

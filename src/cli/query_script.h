@@ -11,7 +11,7 @@ try:
     import duckdb
 except ImportError:
     sys.exit(3)
-import csv, glob, json, os, re
+import csv, decimal, glob, json, math, os, re
 folder, form, output, sql = sys.argv[1:]
 base = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
@@ -22,6 +22,16 @@ def printable(value):
     text = re.sub("#(?=#)", r"\\x23", text)
     return re.sub("^( *):(?=:)", r"\1\\x3a", text)
 
+def as_json(value):
+    # JSON has no infinities, and decimals of SQL are numbers.
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): as_json(each) for key, each in value.items()}
+    return [as_json(each) for each in value] if isinstance(value, (list, tuple)) else value
+
 def as_field(value):
     # A spreadsheet would take it for a formula.
     return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
@@ -30,18 +40,20 @@ quoted = folder.replace("'", "''")
 for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(folder + "/*.parquet")}):
     base.execute(f"create view {table} as select * from read_parquet('{quoted}/{table}-*.parquet')".replace("//", "/"))
 try:
+    relation = base.sql(sql) if form == "parquet" else base.execute(sql)
+    if relation is None or relation.description is None:
+        raise duckdb.Error("the query has no result")
     if form == "parquet":
-        base.sql(sql).write_parquet(output)
+        relation.write_parquet(output)
         sys.exit(0)
-    result = base.execute(sql)
-    names = [column[0] for column in result.description or []]
-    rows = result.fetchall()
+    names = [column[0] for column in relation.description]
+    rows = relation.fetchall()
 except duckdb.Error as error:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     print("vramscope: query: " + printable(lines[0]), file=sys.stderr)
     sys.exit(2)
 if form == "json":
-    print(json.dumps([dict(zip(names, row)) for row in rows], default=str, indent=1))
+    print(json.dumps([dict(zip(names, map(as_json, row))) for row in rows], default=str, indent=1))
 elif form == "csv":
     class Harmless:  # a terminal obeys what a name in a trace tells it to do
         def write(self, text):

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -39,15 +40,15 @@ class PickleWriter {
     f();
     raw("\x86");
   }
-  void text(std::string_view value) {
-    const auto found = texts_.find(std::string(value));
+  void text(std::string_view any) {
+    std::string value = as_utf8(any);
+    const auto found = texts_.find(value);
     if (found != texts_.end()) return get(found->second);
-    std::string clean;
-    append_utf8(clean, value);
-    out_.buffer() += 'X';
-    fixed(static_cast<std::uint32_t>(clean.size()));
-    out_.buffer() += clean;
-    texts_.emplace(std::string(value), memoize());
+    std::string& buffer = out_.buffer();
+    buffer += 'X';
+    fixed(static_cast<std::uint32_t>(value.size()));
+    buffer += value;
+    texts_.emplace(std::move(value), memoize());
   }
   void integer(std::int64_t value) {
     if (value >= 0 && value < 256) {

@@ -1,4 +1,4 @@
-// Names of a trace may be any bytes; readers of Parquet, Arrow and pickles reject texts that are not UTF-8.
+// Names of a trace may be any bytes; readers of most formats reject a whole file for one text that is not UTF-8.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,14 @@
 
 namespace vramscope::exporters {
 
+// Nearly all names are ASCII.
+inline bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 // Appends `text` with U+FFFD in place of each byte that is not part of a valid character.
 inline void append_utf8(std::string& out, std::string_view text) {
-  // Nearly all names are ASCII.
-  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+  if (is_ascii(text)) {
     out += text;
     return;
   }
@@ -21,6 +25,12 @@ inline void append_utf8(std::string& out, std::string_view text) {
     out += length > 0 ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
     text.remove_prefix(std::max<std::size_t>(1, length));
   }
+}
+
+inline std::string as_utf8(std::string_view text) {
+  std::string out;
+  append_utf8(out, text);
+  return out;
 }
 
 }  // namespace vramscope::exporters

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "exporters/utf8.h"
+
 namespace vramscope::exporters {
 
 inline void append_varint(std::string& out, std::uint64_t value) {
@@ -34,12 +36,16 @@ class Message {
   // int32 and int64; a negative value takes ten bytes, as the format wants.
   Message& integer(std::uint32_t field, std::int64_t value) { return number(field, static_cast<std::uint64_t>(value)); }
   Message& text(std::uint32_t field, std::string_view value) {
+    return is_ascii(value) ? content(field, value) : content(field, as_utf8(value));
+  }
+  // Any bytes, as they are.
+  Message& content(std::uint32_t field, std::string_view value) {
     key(field, 2);
     append_varint(bytes_, value.size());
     bytes_.append(value);
     return *this;
   }
-  Message& message(std::uint32_t field, const Message& value) { return text(field, value.bytes_); }
+  Message& message(std::uint32_t field, const Message& value) { return content(field, value.bytes_); }
   Message& fixed64(std::uint32_t field, std::uint64_t value) {
     key(field, 1);
     append_little_endian(bytes_, value);
@@ -53,9 +59,9 @@ class Message {
   }
   template <typename Values>
   Message& packed(std::uint32_t field, const Values& values) {
-    std::string content;
-    for (const auto value : values) append_varint(content, static_cast<std::uint64_t>(value));
-    return text(field, content);
+    std::string numbers;
+    for (const auto value : values) append_varint(numbers, static_cast<std::uint64_t>(value));
+    return content(field, numbers);
   }
 
   // The fields of another message, at this level.

@@ -33,6 +33,7 @@ const Importer* importer_for(std::string_view bytes) {
 Result<Opened> open_profile(const std::filesystem::path& file) {
   auto opened = support::ReadFile::open(file);
   if (!opened) return std::unexpected(opened.error());
+  if (opened->size() == 0) return fail(fmt::format("{}: the file is empty", file.string()));
   // Holes cost a file nothing, and no tool writes them.
   if (opened->size() > support::memory_for(opened->stored()))
     return fail(fmt::format("{}: most of it is a hole, which no profile has; copy it again", file.string()));
@@ -42,6 +43,8 @@ Result<Opened> open_profile(const std::filesystem::path& file) {
     return out.file.read(0, {reinterpret_cast<std::uint8_t*>(out.bytes.data()), out.bytes.size()});
   };
   if (Status status = load(kHead); !status) return std::unexpected(status.error());
+  if (out.bytes.starts_with(kOurs))
+    return fail(fmt::format("{}: a trace of vramscope already; every verb opens it as it is", file.string()));
   for (const Importer* importer : importers())
     if (importer->stream != nullptr && importer->recognizes(out.bytes)) {
       out.importer = importer;

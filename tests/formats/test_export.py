@@ -139,6 +139,43 @@ def test_torch_snapshot(made, export, case):
         assert sum(block["size"] for block in segment["blocks"]) == segment["total_size"]
 
 
+def states_backwards(snapshot):
+    """Segments and blocks of the first device after each entry, as memory_viz makes them from the state at the end."""
+    segments = {segment["address"]: segment["total_size"] for segment in snapshot["segments"] if segment["device"] == 0}
+    blocks = {block["address"]: block["size"] for segment in snapshot["segments"] if segment["device"] == 0
+              for block in segment["blocks"] if block["state"] == "active_allocated"}
+    for entry in reversed(snapshot["device_traces"][0]):
+        yield segments, blocks
+        if entry["action"] == "alloc":
+            assert blocks.pop(entry["addr"]) == entry["size"]
+        elif entry["action"] == "free_completed":
+            blocks[entry["addr"]] = entry["size"]
+        elif entry["action"] == "segment_alloc":
+            assert segments.pop(entry["addr"]) == entry["size"]
+        elif entry["action"] == "segment_free":
+            assert entry["addr"] not in segments
+            segments[entry["addr"]] = entry["size"]
+    assert not blocks and not segments
+
+
+@pytest.mark.parametrize("case", ["autotune", "killed", "no regions"])
+def test_each_block_of_a_snapshot_has_a_segment(made, export, tmp_path, case):
+    """At every instant: memory_viz ends with an exception where it finds none."""
+    trace = tmp_path / "rmm.csv"
+    if case == "no regions":
+        rows = [("allocate", 1), ("allocate", 2), ("free", 1), ("allocate", 1), ("allocate", 3), ("free", 2)]
+        trace.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + "".join(
+            f"7,00:00:0{time}.000000,{action},{0x7F0000000000 + block * 4096:#x},{block * 1000},0x0\n" for time, (action, block) in enumerate(rows)))
+    else:
+        trace, _ = made(case)
+    most = 0
+    for segments, blocks in states_backwards(pickle.loads(export(trace, "torch-snapshot").read_bytes())):
+        most = max(most, len(blocks))
+        for address, size in blocks.items():
+            assert any(begin <= address and address + size <= begin + length for begin, length in segments.items())
+    assert most >= 3
+
+
 def test_lists_of_a_snapshot_are_in_batches(build, run, export, tmp_path):
     """memory_viz passes the values between a mark and its APPENDS as the arguments of one call, of which a browser takes about 100,000."""
     run([build / "tracegen", "clean", tmp_path / "long.vram", "seed=7", "events=6000"])
@@ -223,6 +260,28 @@ def test_names_are_no_formulas(vramscope, run, tmp_path):
     out = run([vramscope, "export", tmp_path / "formula.pickle", "--to", "csv", "--table", "stacks", "-o", "-"]).stdout
     (row,) = csv.DictReader(out.splitlines())
     assert (row["file"], row["function"], row["line"]) == ("'" + frame["filename"], "'@SUM(1)", "3")
+
+
+def test_names_that_are_not_utf8(build, run, export, newest_tensorflow, tmp_path):
+    """Readers reject a whole file for one such name."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    trace = tmp_path / "hostile.vram"
+    run([build / "tracegen", "hostile", trace])
+
+    def exported(to):
+        return export(trace, to).read_bytes()
+
+    assert pickle.loads(exported("torch-snapshot"))["device_traces"][0]
+    assert pprof_reader.read(export(trace, "pprof")).sample
+    for packet in Trace.FromString(exported("perfetto")).packet:
+        assert "\udcff" not in packet.track_event.name
+    for to in ("chrome", "speedscope"):
+        assert json.loads(exported(to).decode())
+    for to in ("csv", "jsonl", "collapsed", "svg"):
+        assert exported(to).decode()
+    (tmp_path / "hostile.xplane.pb").write_bytes(exported("xplane"))
+    assert run([newest_tensorflow, os.path.join(ROOT, "tests/tensorflow/read_xplane.py"), tmp_path]).stdout
 
 
 def test_outputs_replace_nothing(made, vramscope, run, tmp_path):

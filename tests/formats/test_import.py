@@ -238,6 +238,16 @@ def test_export_and_import(made, export, imported, answer, case, to, options):
         assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
 
 
+def test_failed_requests_survive_export_and_import(made, export, imported, answer):
+    trace, _ = made("killed")
+    (failed,) = answer("oom", trace)["events"]
+    exported = export(trace, "torch-snapshot")
+    (entry,) = [entry for entry in pickle.loads(exported.read_bytes())["device_traces"][0] if entry["action"] == "oom"]
+    assert entry["size"] == failed["requested"] and entry["frames"][0]["name"] == failed["op"]
+    (again,) = answer("oom", imported(exported))["events"]
+    assert [again[key] for key in ("requested", "live", "free", "largest_free")] == [failed[key] for key in ("requested", "live", "free", "largest_free")]
+
+
 VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
 
 
@@ -278,11 +288,16 @@ def test_damaged_profiles(vramscope, run, tensorflow_files, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_errors_are_one_line(vramscope, run, tmp_path):
+def test_errors_are_one_line(vramscope, build, run, tmp_path):
     for name, content in {"empty": b"", "text": b"hello\n", "json": b'{"a": 1}', "gzip": gzip.compress(b"x"), "bomb": gzip.compress(b"\0" * (64 << 20))}.items():
         (tmp_path / name).write_bytes(content)
         done = run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2)
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+    run([build / "tracegen", "clean", tmp_path / "ours"])
+    for name, part in {"empty": "the file is empty", "ours": "a trace of vramscope already"}.items():
+        assert part in run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2).stderr
+    assert "cannot be written to the standard output" in run([vramscope, "import", tmp_path / "text", "-o", "-"], code=2, cwd=tmp_path).stderr
+    assert not (tmp_path / "-").exists() and not (tmp_path / "x.vram").exists()
     there = tmp_path / "there.vram"
     there.write_text("mine")
     done = run([vramscope, "import", tmp_path / "text", "-o", there], code=2)

@@ -72,6 +72,21 @@ def test_query(made, query, tmp_path):
     assert duckdb.sql(f"select count(*) from '{out}'").fetchall()[0][0] >= truth["steps"]
 
 
+def test_tables_are_named_as_in_sql(made, query):
+    trace, truth = made("autotune")
+    assert query(trace, "SELECT COUNT(*) AS n FROM BLOCKS", "--format", "csv").stdout == f"n\n{truth['allocs']}\n"
+    assert query(trace, "show tables", "--format", "csv").stdout.split() == ["name", *sorted(TABLES)]
+
+
+def test_json_of_a_query_is_json(made, query):
+    def refused(constant):
+        raise ValueError(constant)
+
+    trace, _ = made("autotune")
+    done = query(trace, "select 1.5 as half, 'inf'::double as infinite, ['nan'::double, 2] as list, null as missing", "--format", "json")
+    assert json.loads(done.stdout, parse_constant=refused) == [{"half": 1.5, "infinite": None, "list": [None, 2], "missing": None}]
+
+
 def test_query_of_many_traces(build, run, query, tmp_path):
     truth = {}
     for rank in range(3):
@@ -82,9 +97,25 @@ def test_query_of_many_traces(build, run, query, tmp_path):
         [(rank, "node", truth[rank]["peak"]) for rank in range(3)]
 
 
+def test_files_partitioned_by_run_host_and_rank(build, run, query, tmp_path):
+    """As the guide writes them; the same SQL runs on DuckDB and ClickHouse, which take the columns from the names of the folders."""
+    folder, truth = tmp_path / "today", {}
+    folder.mkdir()
+    for rank in range(2):
+        truth[rank] = json.loads(run([build / "tracegen", "clean", folder / f"node-{100 + rank}-1.vram", f"rank={rank}", f"layers={3 + rank}"]).stdout)
+    query(folder, f"copy events to '{tmp_path}/events' (format parquet, partition_by (run, host, rank))")
+    assert len(list((tmp_path / "events/run=today/host=node").iterdir())) == 2
+    sql = "select run, host, rank, max(live) as peak, count(*) as n from {events} group by run, host, rank order by rank"
+    files = f"'{tmp_path}/events/**/*.parquet'"
+    ours = duckdb.sql(sql.format(events=f"read_parquet({files}, hive_partitioning=true)")).fetchall()
+    theirs = json.loads(chdb.query(sql.format(events=f"file({files}, Parquet)"), "JSONCompact").data())["data"]
+    assert [list(map(str, row)) for row in ours] == [list(map(str, row)) for row in theirs]
+    assert [row[:4] for row in ours] == [("today", "node", rank, truth[rank]["peak"]) for rank in range(2)]
+
+
 def test_wrong_queries(made, query, vramscope, run, tmp_path):
     trace, _ = made("autotune")
-    for words in ([trace, "selekt 1"], [trace], [trace, "select 1", "--format", "parquet"]):
+    for words in ([trace, "selekt 1"], [trace, ""], [trace, "-- nothing"], [trace], [trace, "select 1", "--format", "parquet"]):
         done = query(*words, code=2)
         assert done.stderr.count("\n") == 1 and done.stdout == ""
     python = tmp_path / "python3"

@@ -24,6 +24,7 @@ class ImportVerb final : public VerbBody {
   Result<int> run() override {
     namespace fs = std::filesystem;
     const fs::path output = output_.empty() ? fs::path(file_).filename().replace_extension(".vram") : fs::path(output_);
+    if (output == "-") return fail("a trace cannot be written to the standard output; name a file with -o");
     std::error_code error;
     if (fs::exists(fs::symlink_status(output, error))) return support::exists_already(output);
     limit_memory(std::array{fs::path(file_)});

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "cli/child.h"
 #include "cli/python_script.h"
@@ -39,6 +43,14 @@ Result<int> write_new(const std::filesystem::path& output, const Write& write) {
   return code;
 }
 
+// Those that the query names, in any case as in SQL; of a query that names none, such as SHOW TABLES, all.
+std::function<bool(std::string_view)> tables_in(std::string sql) {
+  std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto names = [sql](std::string_view table) { return sql.contains(table); };
+  if (std::ranges::any_of(exporters::tables(), names, &exporters::Table::name)) return names;
+  return [](std::string_view) { return true; };
+}
+
 class QueryVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
@@ -64,7 +76,7 @@ class QueryVerb final : public VerbBody {
     }
     const auto folder = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-query-");
     if (!folder) return std::unexpected(folder.error());
-    Status written = write_tables(traces, folder->path(), [&](std::string_view table) { return sql.find(table) != sql.npos; });
+    Status written = write_tables(traces, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
       return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output, sql});

@@ -5,6 +5,7 @@
 
 #include "exporters/format.h"
 #include "exporters/stack_sums.h"
+#include "exporters/utf8.h"
 
 namespace vramscope::exporters::collapsed {
 
@@ -17,7 +18,7 @@ std::string frame_text(const StackFrame& frame) {
   std::string text = frame.line == 0 ? frame.function : fmt::format("{} ({}:{})", frame.function, frame.file, frame.line);
   for (char& c : text)
     if (c == ';' || c == '\n' || c == '\r') c = ':';
-  return text;
+  return as_utf8(text);
 }
 
 Status write(const Request& request, Output& out) {

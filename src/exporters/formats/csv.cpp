@@ -7,6 +7,7 @@
 
 #include "exporters/format.h"
 #include "exporters/tables.h"
+#include "exporters/utf8.h"
 
 namespace vramscope::exporters::csv {
 
@@ -51,11 +52,11 @@ class CsvRows final : public RowSink {
     separate();
     std::string& buffer = out_.buffer();
     if (value.find_first_of(",\"\n\r") == value.npos) {
-      buffer += value;
+      append_utf8(buffer, value);
       return;
     }
     buffer += '"';
-    for (const char c : value) buffer.append(c == '"' ? 2 : 1, c);
+    for (const char c : as_utf8(value)) buffer.append(c == '"' ? 2 : 1, c);
     buffer += '"';
   }
 

@@ -53,13 +53,13 @@ class Scalars {
 
   void begin(double wall_time) { write_record(out_, Message().real(1, wall_time).text(3, "brain.Event:2")); }
   void add(const std::string& tag, double value) {
-    constexpr std::uint64_t kDouble = 2, kScalarClass = 1;
+    constexpr std::uint64_t kFloat = 1, kScalarClass = 1;
     Message point = Message().text(1, tag);
     if (known_.insert(tag).second) point.message(9, Message().message(1, Message().text(1, "scalars")).number(4, kScalarClass));
     std::string content;
-    append_little_endian(content, value);
-    // A tensor of doubles instead of simple_value, which is a float and loses bytes.
-    point.message(8, Message().number(1, kDouble).message(2, Message()).text(6, content));
+    append_little_endian(content, static_cast<float>(value));
+    // TensorBoard's data server drops tensors of doubles.
+    point.message(8, Message().number(1, kFloat).message(2, Message()).content(5, content));
     summary_.message(1, point);
   }
   void end_step(double wall_time, std::int64_t step) {

@@ -1,8 +1,10 @@
 // PyTorch's memory snapshot: the pickle that torch.cuda.memory._dump_snapshot() writes, so that memory_viz shows any recording.
-// Sizes are granted bytes, so that sums there equal ours.
+// Sizes are granted bytes, so that sums there equal ours. memory_viz looks up the segment of each block at any instant, and fails
+// where there is none: a block outside of known regions is a segment of its own while it lives.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 #include <vector>
@@ -31,10 +33,16 @@ struct Segment {
 };
 using Segments = std::map<std::uint64_t, Segment>;  // by address
 
+struct Failure {
+  analyze::OomEvent request;
+  std::uint64_t free = 0;  // on the device, as far as it is known
+};
+
 // What a trace has of one device. Collected in one sweep: a few bytes can hold many devices and a million events.
 struct Device {
   std::vector<RegionRow> regions;
   std::map<std::uint64_t, BlockRow> live;  // at the end, by address
+  std::vector<Failure> failures;
   std::vector<std::pair<analyze::Moment, RowEvent>> events;
 };
 
@@ -71,6 +79,8 @@ class Snapshot {
       Device* device = device_of(block.pool);
       if (device != nullptr && block.death == analyze::kNever) device->live.emplace(block.address, block);
     }
+    find_blocks_outside_of_regions();
+    find_failures();
     if (devices_.size() == 1) return;  // its events need no memory
     rows_.each_event([&](analyze::Moment moment, const RowEvent& event) {
       if (Device* device = device_of(rows_.row(event.block).pool)) device->events.emplace_back(moment, event);
@@ -105,7 +115,54 @@ class Snapshot {
     return found != devices_.end() ? &found->second : nullptr;
   }
 
-  static Segments segments_of(const Device& device) {
+  void find_blocks_outside_of_regions() {
+    using Place = std::pair<std::uint32_t, std::uint64_t>;  // pool and address
+    const std::vector<RegionRow> regions = rows_.regions();
+    std::map<Place, std::size_t> taken;
+    std::vector<analyze::Moment> returned(regions.size(), analyze::kNever);
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+      const Place place{regions[i].pool, regions[i].address};
+      if (const auto before = taken.find(place); before != taken.end()) returned[before->second] = regions[i].at;
+      taken[place] = i;
+    }
+    taken.clear();
+    outside_.resize(rows_.size());
+    std::size_t next = 0;
+    rows_.each_event([&](analyze::Moment moment, const RowEvent& event) {
+      for (; next < regions.size() && regions[next].at <= moment; ++next) {
+        if (regions[next].returned)
+          taken.erase({regions[next].pool, regions[next].address});
+        else
+          taken[{regions[next].pool, regions[next].address}] = next;
+      }
+      if (event.is_free) return true;
+      const BlockRow block = rows_.row(event.block);
+      auto region = taken.upper_bound({block.pool, block.address});
+      const bool known = region != taken.begin() && (--region)->first.first == block.pool &&
+                         block.address + block.granted <= region->first.second + regions[region->second].bytes &&
+                         (returned[region->second] == analyze::kNever || returned[region->second] > block.death);
+      outside_[event.block] = !known;
+      return true;
+    });
+  }
+
+  void find_failures() {
+    std::map<std::string_view, Device*> devices;  // by pool
+    const auto pools = engine_.pool_names();
+    for (std::uint32_t pool = 0; pool < pools.size(); ++pool) devices.try_emplace(pools[pool], device_of(pool));
+    const std::vector<analyze::Sample> samples = engine_.samples();
+    std::map<const Device*, std::uint64_t> free;
+    auto sample = samples.begin();
+    for (const analyze::OomEvent& failed : engine_.ooms().events) {
+      for (; sample != samples.end() && sample->time_us <= failed.time_us; ++sample)
+        if (const auto on = devices_.find(sample->device); on != devices_.end())
+          free[&on->second] = sample->total - std::min(sample->total, sample->used);
+      if (const auto on = devices.find(failed.pool); on != devices.end() && on->second != nullptr)
+        on->second->failures.push_back({failed, free[on->second]});
+    }
+  }
+
+  Segments segments_of(const Device& device) const {
     Segments out;
     for (const RegionRow& region : device.regions) {
       if (region.returned)
@@ -113,15 +170,15 @@ class Snapshot {
       else
         out[region.address].bytes = region.bytes;
     }
-    for (const auto& [address, block] : device.live) {
-      auto after = out.upper_bound(address);
-      const bool inside =
-          after != out.begin() && address + block.granted <= std::prev(after)->first + std::prev(after)->second.bytes;
-      // The region of a block may be unknown, as with PyTorch: then the block is a segment of its own.
-      Segment& segment = inside ? std::prev(after)->second : out[address];
-      segment.bytes = std::max(segment.bytes, inside ? segment.bytes : block.granted);
-      segment.blocks.push_back(block);
-    }
+    for (const auto& [address, block] : device.live)
+      if (const auto after = out.upper_bound(address); !outside_[block.id] && after != out.begin())
+        std::prev(after)->second.blocks.push_back(block);
+    for (const auto& [address, block] : device.live)
+      if (outside_[block.id]) {
+        Segment& segment = out[address];
+        segment.bytes = std::max(segment.bytes, block.granted);
+        segment.blocks.insert(segment.blocks.begin(), block);
+      }
     return out;
   }
 
@@ -200,22 +257,32 @@ class Snapshot {
         entry(region.returned ? "segment_free" : "segment_alloc", region.address, region.bytes, 0, region.time_us, 0, {});
       }
     };
+    std::size_t next_failure = 0;
+    const auto failures_before = [&](analyze::Moment moment) {
+      for (; next_failure < device.failures.size() && device.failures[next_failure].request.at < moment; ++next_failure)
+        failure(device.failures[next_failure]);
+    };
     const auto write_event = [&](analyze::Moment moment, const RowEvent& event) {
+      failures_before(moment);
       regions_until(moment);
       const BlockRow block = rows_.row(event.block);
       if (device_of(block.pool) != &device) return true;
+      const bool alone = outside_[block.id];
+      if (alone && !event.is_free) entry("segment_alloc", block.address, block.granted, block.stream, event.time_us, 0, {});
       if (event.is_free) {
         entry("free_requested", block.address, block.granted, block.stream, event.time_us, 0, {});
         entry("free_completed", block.address, block.granted, block.stream, event.time_us, 0, {});
       } else {
         entry("alloc", block.address, block.granted, block.stream, event.time_us, block.stack, block.texts->op);
       }
+      if (alone && event.is_free) entry("segment_free", block.address, block.granted, block.stream, event.time_us, 0, {});
       return out_.good();
     };
     if (devices_.size() == 1) rows_.each_event(write_event);
     for (const auto& [moment, event] : device.events)
       if (!write_event(moment, event)) break;
     regions_until(analyze::kNever);
+    failures_before(analyze::kNever);
   }
 
   void entry(std::string_view action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, std::uint64_t time_us,
@@ -231,6 +298,30 @@ class Snapshot {
     frames(stack, op);
     pickle_.end_dict();
     out_.settle();
+  }
+
+  void failure(const Failure& failed) {
+    pickle_.item();
+    pickle_.begin_dict();
+    pickle_.member("action", std::string_view("oom"));
+    pickle_.member("device_free", failed.free);
+    pickle_.member("size", failed.request.requested);
+    pickle_.member("stream", std::int64_t{0});
+    pickle_.member("time_us", start_us_ + failed.request.time_us);
+    pickle_.text("frames");
+    pickle_.begin_list();
+    if (!failed.request.op.empty()) frame(failed.request.op, {}, 0);
+    if (const auto [file, line] = file_and_line(failed.request.line); line != 0) frame("", file, line);
+    pickle_.end_list();
+    pickle_.end_dict();
+  }
+
+  // Of "model.py:10".
+  static std::pair<std::string_view, std::uint64_t> file_and_line(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    std::uint64_t line = 0;
+    if (colon != text.npos) std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
+    return {text.substr(0, colon), line};
   }
 
   // Innermost first; the op, where there is one, is the innermost. Written once for each stack and op.
@@ -261,6 +352,7 @@ class Snapshot {
   std::uint64_t start_us_;
   std::vector<std::int64_t> device_of_pool_;
   std::map<std::int64_t, Device> devices_;  // by number
+  std::vector<bool> outside_;               // of regions, by block
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> stacks_;
 };
 
