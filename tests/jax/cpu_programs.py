@@ -1,6 +1,6 @@
 """Programs for JAX on the CPU plugin. Each prints what is true as JSON on the last line.
 
-    cpu_programs.py donated|kept|recompiled|two_networks|reported_steps|two_plugins
+    cpu_programs.py donated|kept|recompiled|same_names|two_networks|reported_steps|two_plugins|nnx|nnx_donated
 """
 import ctypes
 import gc
@@ -89,6 +89,67 @@ def recompiled():
         params, opt_state, loss = step(params, opt_state, batch(8 + i))
     loss.block_until_ready()
     return {"steps": STEPS}
+
+
+def same_names():
+    """Functions with one name that are compiled once each, an op for many shapes, and one function that is made again each time."""
+    x = np.ones(8, np.float32)
+    for function in (jax.jit(lambda x: x + 1),
+                     jax.jit(lambda x: x * 2),
+                     jax.jit(lambda x: x - 3),
+                     jax.jit(lambda x: x / 4),
+                     jax.jit(lambda x: x ** 2),
+                     jax.jit(lambda x: x % 5)):
+        x = function(x)
+    for rows in range(1, STEPS + 1):
+        jnp.where(np.ones(rows, bool), 1.0, 2.0)
+
+    def again(x):
+        return x + 1
+
+    for _ in range(STEPS):
+        x = jax.jit(lambda x: again(x) * 3)(x)      # made again
+    return {"times": STEPS}
+
+
+def nnx(donate=()):
+    """A model whose layers have the names of other things, an optimizer, and counters that the step updates in place."""
+    import optax
+    from flax import nnx
+
+    class Model(nnx.Module):
+        def __init__(self, rngs):
+            self.layers = nnx.List([nnx.Linear(64, 64, rngs=rngs) for _ in range(2)])
+            self.key = nnx.Linear(64, 64, rngs=rngs)
+            self.norm = nnx.BatchNorm(64, rngs=rngs)
+            self.dropout = nnx.Dropout(0.1, rngs=rngs)
+
+        def __call__(self, x):
+            for layer in self.layers:
+                x = jnp.tanh(layer(x))
+            return self.dropout(self.norm(self.key(x)))
+
+    @partial(nnx.jit, donate_argnames=donate)
+    def train_step(model, optimizer, metrics, batch):
+        loss, gradients = nnx.value_and_grad(lambda model: (model(batch) ** 2).mean())(model)
+        metrics.update(loss=loss)
+        optimizer.update(model, gradients)
+
+    model = Model(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    for _ in range(STEPS):
+        train_step(model, optimizer, metrics, np.ones((8, 64), np.float32))
+
+    def sizes(module, kind):
+        return {"".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path): variable[...].nbytes
+                for path, variable in nnx.to_flat_state(nnx.state(module, kind))}
+
+    return {"steps": STEPS, "parameter": sizes(model, nnx.Param), "batch_stats": sizes(model, nnx.BatchStat), "optimizer_state": sizes(optimizer, nnx.OptState)}
+
+
+def nnx_donated():
+    return nnx(("model", "optimizer", "metrics"))
 
 
 def two_networks():
