@@ -1,6 +1,7 @@
 """Programs for JAX on the CPU plugin. Each prints what is true as JSON on the last line.
 
-    cpu_programs.py donated|kept|recompiled|same_names|two_networks|reported_steps|two_plugins|nnx|nnx_donated
+    cpu_programs.py donated|kept|recompiled|same_names|two_networks|reported_steps|two_plugins|nnx|nnx_donated|
+                    gradients_apart|gradients_apart_donated
 """
 import ctypes
 import gc
@@ -150,6 +151,48 @@ def nnx(donate=()):
 
 def nnx_donated():
     return nnx(("model", "optimizer", "metrics"))
+
+
+def gradients_apart(donate=()):
+    """Programs that compute gradients of parameters, which their caller still needs, and programs that return the next parameters."""
+    def loss(params, x):
+        return forward(params, x).mean()
+
+    def gradients_of_batches(params, batches):
+        return jax.lax.scan(lambda sum, x: (jax.tree.map(jnp.add, sum, jax.grad(loss)(params, x)), None),
+                            jax.tree.map(jnp.zeros_like, params), batches)[0]
+
+    def gradients_of_examples(params, x):
+        return jax.tree.map(lambda g: g.mean(0), jax.vmap(jax.grad(loss), (None, 0))(params, x))
+
+    def next_of(params, gradients):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    def apply(params, gradients):
+        return next_of(params, gradients)
+
+    def accumulate(params, batches):
+        return next_of(params, gradients_of_batches(params, batches))
+
+    def epoch(params, batches):
+        return jax.lax.scan(lambda params, x: (next_of(params, jax.grad(loss)(params, x)), None), params, batches)[0]
+
+    programs = {function.__name__: jax.jit(function, donate_argnames="params" if function.__name__ in donate else ())
+                for function in (jax.value_and_grad(loss), gradients_of_batches, gradients_of_examples, apply, accumulate, epoch)}
+    params = jax.device_put({name: {"kernel": jnp.full((128, 128), 0.01), "bias": jnp.zeros(128)} for name in NAMES})
+    x, batches = np.ones((8, 128), np.float32), np.ones((2, 8, 128), np.float32)
+    for _ in range(STEPS):
+        _, gradients = programs["loss"](params, x)
+        gradients = jax.tree.map(jnp.add, gradients, programs["gradients_of_batches"](params, batches))
+        gradients = jax.tree.map(jnp.add, gradients, programs["gradients_of_examples"](params, x))
+        for name, second in (("apply", gradients), ("accumulate", batches), ("epoch", batches)):
+            params = programs[name](params, second)
+    jax.block_until_ready(params)
+    return {"steps": STEPS, "updates": ["accumulate", "apply", "epoch"], "bytes": sum(leaf.nbytes for leaf in jax.tree.leaves(params))}
+
+
+def gradients_apart_donated():
+    return gradients_apart(("accumulate", "apply", "epoch"))
 
 
 def two_networks():

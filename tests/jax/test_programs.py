@@ -146,6 +146,16 @@ def test_state_of_nnx_is_not_donated(record):
     assert not [event for event in events if event["event"] in ("state_not_donated", "donation_failed")]
 
 
+def not_donated(events):
+    return {event["function"]: event["bytes"] for event in events if event["event"] == "state_not_donated"}
+
+
+def test_gradients_are_not_the_next_parameters(record):
+    said, events = record("gradients_apart")
+    assert not_donated(events) == dict.fromkeys(said["updates"], said["bytes"])
+    assert not_donated(record("gradients_apart_donated")[1]) == {}, "it ran to its end: nothing that is still needed was donated"
+
+
 def test_one_network_counts_the_steps(record):
     """The first of the two, from its second run on: until then, something else had trained as often."""
     said, events = record("two_networks")

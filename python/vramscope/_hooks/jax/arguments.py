@@ -94,7 +94,9 @@ def handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> Lis
 
 def updates_state(arguments: Sequence[Argument], results: Sequence[Argument]) -> bool:
     """Whether it is the part of a training step that applies gradients computed elsewhere."""
-    return any(stays and _role_of(argument.path) == "optimizer_state" for argument, stays in zip(arguments, handed_on(arguments, results)))
+    roles = [_role_of(argument.path) for argument in arguments]
+    handed = {role for role, stays in zip(roles, handed_on(arguments, results)) if stays}
+    return "optimizer_state" in handed or ("parameter" in handed and "gradient" in roles)
 
 
 class _Mirrored:

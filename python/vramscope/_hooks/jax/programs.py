@@ -42,6 +42,18 @@ def _arguments_of(main: Any) -> Tuple[List[Argument], List[Donation]]:
     return found, donated
 
 
+def _is_updated(argument: Any) -> bool:
+    """Whether it is used beside the loss and its gradient, as in `p - 0.1 * g`. Otherwise results that look like it are its gradients, and
+    the caller still needs it."""
+    return any(_hands_on(use.owner.operation, use.operand_number) for use in argument.uses)
+
+
+def _hands_on(op: Any, operand: int) -> bool:
+    if op.name == "stablehlo.while":        # of what a loop only reads, nothing is used afterwards
+        return any(True for _ in op.results[operand].uses)
+    return "jvp(" not in str(op.location)
+
+
 def _results_of(main: Any) -> List[Argument]:
     kinds = [str(kind) for kind in main.type.results]
     infos = [str(attribute) for attribute in main.result_attrs]
@@ -96,7 +108,7 @@ def _describe(one: _Compilation, module: Any) -> None:
                            (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
     lowered = lowering.take(name, len(found))
     if lowered is not None:
-        one.program = judging.Program(found, labels, results, donated, lowered)
+        one.program = judging.Program(found, labels, results, donated, [_is_updated(argument) for argument in main.entry_block.arguments], lowered)
     _note_recompilation(name, lowered.source if lowered is not None else "", found)
 
 
