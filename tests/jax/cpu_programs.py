@@ -1,7 +1,7 @@
 """Programs for JAX on the CPU plugin. Each prints what is true as JSON on the last line.
 
     cpu_programs.py donated|kept|recompiled|same_names|two_networks|reported_steps|two_plugins|nnx|nnx_donated|
-                    gradients_apart|gradients_apart_donated
+                    gradients_apart|gradients_apart_donated|pmapped
 """
 import ctypes
 import gc
@@ -193,6 +193,24 @@ def gradients_apart(donate=()):
 
 def gradients_apart_donated():
     return gradients_apart(("accumulate", "apply", "epoch"))
+
+
+def pmapped():
+    """State that is stacked, with one part for each device."""
+    devices = jax.local_device_count()
+
+    @partial(jax.pmap, axis_name="device")
+    def train_step(params, momentum, batch, rate=0.1):
+        gradients = jax.lax.pmean(jax.grad(lambda params: forward(params, batch).mean())(params), "device")
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradients)
+        return jax.tree.map(lambda p, m: p - rate * m, params, momentum), momentum
+
+    params = jax.tree.map(lambda leaf: jnp.stack([leaf] * devices), parameters())
+    momentum = jax.tree.map(jnp.zeros_like, params)
+    for _ in range(STEPS):
+        params, momentum = train_step(params, momentum, np.ones((devices, 8, 32), np.float32), rate=np.full(devices, 0.1, np.float32))
+    jax.block_until_ready(params)
+    return {"steps": STEPS, "devices": devices}
 
 
 def two_networks():

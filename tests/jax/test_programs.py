@@ -146,6 +146,17 @@ def test_state_of_nnx_is_not_donated(record):
     assert not [event for event in events if event["event"] in ("state_not_donated", "donation_failed")]
 
 
+def test_arguments_of_pmap_have_their_paths(record):
+    said, events = record("pmapped")
+    newest = {event["name"]: event for event in tags(events)}
+    assert said["devices"] >= 2 and len(step_marks(events)) == said["steps"]
+    assert {name: (tag["category"], tag["layer"]) for name, tag in newest.items()} == {
+        **{name: ("parameter", layer) for name, layer in PARAMETERS.items()},
+        **{name.replace("params", "momentum"): ("optimizer_state", layer) for name, layer in PARAMETERS.items()},
+        "batch": ("input", ""), "rate": ("input", "")}
+    assert newest["params['dense_0']['kernel']"]["bytes"] == 32 * 32 * 4, "of one device"
+
+
 def not_donated(events):
     return {event["function"]: event["bytes"] for event in events if event["event"] == "state_not_donated"}
 

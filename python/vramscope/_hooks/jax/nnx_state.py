@@ -2,16 +2,14 @@
 it is an argument of the frame of nnx that has the function compiled."""
 from __future__ import annotations
 
-import os
 import re
-import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from . import frames
 from .arguments import Argument, Label
 
 _PLACE = re.compile(r"(.*)\.states\[0\]\[(\d+)\]$")
 _RESULT = re.compile(r"result\[0\]\[(\d+)\]$")       # what nnx returns beside the function's own results: its arguments as they are now
-_FOLDER = os.path.join("flax", "nnx", "")
 # By the names of the classes of variables: those of nnx, and those that derive from them.
 _CATEGORIES = {"Param": "parameter", "OptState": "optimizer_state", "OptVariable": "optimizer_state", "OptArray": "optimizer_state"}
 _Path = Tuple[Any, ...]
@@ -87,13 +85,8 @@ def _modules() -> Dict[int, List[_Variable]]:
 
 
 def _values() -> List[Any]:
-    frame = sys._getframe(1)
-    while frame is not None:        # type: ignore[redundant-expr]
-        if _FOLDER in frame.f_code.co_filename and {"args", "pure_args"} <= set(frame.f_code.co_varnames):
-            found = frame.f_locals
-            return [*found.get("args", ()), *found.get("kwargs", {}).values()]
-        frame = frame.f_back  # type: ignore[assignment]
-    return []
+    found = frames.variables("flax/nnx/", "args", "pure_args")
+    return [*found.get("args", ()), *found.get("kwargs", {}).values()]
 
 
 def _described(path: _Path, variable: Any, parameters: Dict[_Path, str]) -> _Variable:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..._schema import BEGIN, CATEGORIES, END, PHASE
 from ... import _recorder
 from .. import emit, lines, wrapping
-from . import arguments, judging, keras_state, lowering, nnx_state
+from . import arguments, judging, keras_state, lowering, nnx_state, pmap_arguments
 from .arguments import Argument, Donation
 
 _NAME = re.compile(r'loc\("([^"]*)"')
@@ -95,6 +95,7 @@ def _describe(one: _Compilation, module: Any) -> None:
     main = _main(module)
     found, donated = _arguments_of(main)
     results = _results_of(main)
+    pmap_arguments.apply(found)
     known = nnx_state.apply(found, results) if "flax.nnx" in sys.modules else {}
     trains = _trains(module)
     labels = arguments.classify(found, results, donated) if trains or arguments.updates_state(found, results) else []
