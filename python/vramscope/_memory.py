@@ -229,8 +229,8 @@ def _why_not(device: Device) -> str:
         return f'no memory counters for "{device}"; import {names} first, or start recording'
     if device.kind == "CPU" and _exists(device):
         ways = [f"set {framework['HOST_POOL_VARIABLE']}=1 before {framework['NAME']} is imported" for framework in _COUNTING
-                if "HOST_POOL_VARIABLE" in framework]
-        return f"Allocator stats not available for device '{device}'; {', '.join(ways)}, or record with 'vramscope run'"
+                if "HOST_POOL_VARIABLE" in framework and _is_imported(framework)]
+        return f"Allocator stats not available for device '{device}'; {', or '.join([*ways, 'record with'])} 'vramscope run'"
     return not_found(device)
 
 

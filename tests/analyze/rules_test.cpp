@@ -102,6 +102,20 @@ TEST(AttributionRules, WhatJaxIsDoingNamesBlocks) {
   EXPECT_EQ(jax::meaning_of("jit_train_step", "execute").category, Category::unknown);
 }
 
+TEST(AttributionRules, ResultsOfAProgramOfJaxAreNotItsTemporaries) {
+  BlockFacts facts = in_one_step();
+  facts.framework = Framework::jax;
+  facts.own = jax::kExecuted;
+  expect(facts, Category::xla_temporary, Known::inferred);
+  facts.own = jax::kResult;
+  facts.lives_on = true;
+  expect(facts, Category::temporary, Known::inferred);
+  facts.ends_in_step = facts.ends_in_training = false;
+  expect(facts, Category::unknown, Known::unknown);
+  facts.in_step = false;
+  expect(facts, Category::unknown, Known::unknown);
+}
+
 TEST(AttributionRules, AStepThatWasCutShortSaysNothingByLifetime) {
   BlockFacts facts = in_one_step();
   facts.cut_off = true;

@@ -8,14 +8,22 @@ import pytest
 @pytest.fixture
 def bench(root, monkeypatch):
     monkeypatch.syspath_prepend(str(root / "bench"))
-    from measure import micro, tree
-    return micro, tree
+    from measure import jax_execute, micro, tree
+    return micro, tree, jax_execute
 
 
 def test_a_recorded_event_keeps_to_its_instructions(bench, inject, root):
-    micro, tree = bench
+    micro, tree, _ = bench
     budget = json.loads((root / "bench/budgets.json").read_text())["tf_pair_instructions"]["budget"]
     counted = micro.pair_instructions(tree.Tree())
+    assert budget / 2 < counted <= budget  # far below: nothing was recorded, or the budget should be lowered
+
+
+@pytest.mark.parametrize("name, state", [("jax_execute_instructions", "kept"), ("jax_execute_moving_instructions", "moving")])
+def test_a_recorded_execution_of_jax_keeps_to_its_instructions(bench, inject, root, name, state):
+    _, tree, jax_execute = bench
+    budget = json.loads((root / "bench/budgets.json").read_text())[name]["budget"]
+    counted = jax_execute.execution_instructions(tree.Tree(), state)
     assert budget / 2 < counted <= budget  # far below: nothing was recorded, or the budget should be lowered
 
 

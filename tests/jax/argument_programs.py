@@ -61,6 +61,49 @@ def by_hand():
         lambda path: {"weights": "parameter", "velocity": "optimizer_state"}.get(path.split("[")[0], "input")
 
 
+class Heads(nn.Module):
+    """Layers whose names are also those of an optimizer's state, and of a container."""
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3, name="mu")(x) + nn.Dense(3, name="value")(x)
+
+
+def layers_called_mu_and_value():
+    heads = Heads()
+    tx = optax.MultiSteps(optax.inject_hyperparams(optax.adam)(learning_rate=1e-3), 2)
+    params = heads.init(jax.random.PRNGKey(0), X)
+    state = train_state.TrainState.create(apply_fn=heads.apply, params=params, tx=tx)
+
+    def step(state, target_params, x, y):
+        def loss(params):
+            return ((heads.apply(params, x) - heads.apply(target_params, x) - y) ** 2).mean()
+
+        return state.apply_gradients(grads=jax.grad(loss)(state.params))
+
+    return step, (state, params, X, Y), lambda path: "input" if path in ("x", "y") else \
+        "parameter" if path.startswith(("state.params", "target_params")) else "optimizer_state" if path.startswith("state.opt_state") else "buffer"
+
+
+def list_of_layers():
+    """As in JAX's first example; examples have weights, and averages are named as haiku does."""
+    params = [(np.ones((8, 16), np.float32), np.zeros(16, np.float32)), (np.ones((16, 3), np.float32), np.zeros(3, np.float32))]
+    state = {"norm/~/mean_ema": {"hidden": np.zeros(16, np.float32)}}
+    tx = optax.sgd(1e-2, momentum=0.9)
+
+    def step(params, state, opt_state, x, y, weights):
+        def loss(params):
+            (w0, b0), (w1, b1) = params
+            hidden = jnp.tanh(x @ w0 + b0 - state["norm/~/mean_ema"]["hidden"])
+            return (weights * ((hidden @ w1 + b1 - y) ** 2).mean(1)).mean(), hidden.mean(0)
+
+        grads, mean = jax.grad(loss, has_aux=True)(params)
+        updates, opt_state = tx.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), {"norm/~/mean_ema": {"hidden": mean}}, opt_state
+
+    return step, (params, state, tx.init(params), X, Y, np.ones(4, np.float32)), \
+        lambda path: {"params": "parameter", "opt_state": "optimizer_state", "state": "buffer"}.get(path.split("[")[0], "input")
+
+
 def applied_apart():
     """Gradients are computed by one program and applied by another, as in flax's first example."""
     state = train_state.TrainState.create(apply_fn=NET.apply, params=PARAMS, tx=optax.adam(1e-3))
@@ -100,7 +143,7 @@ def updates(step, values):
 
 def main():
     out = {}
-    for make in (with_train_state, with_optax, by_hand, applied_apart, as_in_keras):
+    for make in (with_train_state, with_optax, by_hand, layers_called_mu_and_value, list_of_layers, applied_apart, as_in_keras):
         step, values, truth = make()
         trains, labels = seen(step, values)
         out[make.__name__] = {"trains": trains, "seen": {path: label.category for path, label in labels.items()},

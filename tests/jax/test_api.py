@@ -53,6 +53,17 @@ print(json.dumps({"devices": len(devices), "started": bool(xla_bridge._backends)
     assert said == {"devices": 0, "started": False}
 
 
+def test_memory_info_without_counters_speaks_of_jax(jax_python, root):
+    said = call(jax_python, root, """
+import json, jax, vramscope.jax
+try:
+    vramscope.jax.memory_info(jax.devices()[0])
+except ValueError as error:
+    print(json.dumps(str(error)))
+""")
+    assert said == "Allocator stats not available for device 'CPU:0'; record with 'vramscope run'"
+
+
 def test_remat_saving_is_the_difference_to_a_program_without_it(jax_python, root):
     said = call(jax_python, root, """
 import json, jax, jax.numpy as jnp

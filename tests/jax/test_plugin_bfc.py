@@ -35,6 +35,12 @@ def found_by(events):
     return {event["value"] for event in events if event["event"] == "setting" and event["key"] == "jax.allocator_found_by"}
 
 
+def summary_line(recording):
+    """What `summary` says about JAX."""
+    text = subprocess.check_output([recording.vramscope, "summary", recording.trace], text=True)
+    return next((line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("  JAX ")), None)
+
+
 def assert_equal(recording):
     said, events = recording.said, recording.events()
     counted = replay(events, POOL)
@@ -55,14 +61,18 @@ def assert_equal(recording):
 
 @pytest.mark.parametrize("version", with_soak("0.4.30", "0.11.2"))
 def test_allocations_current_and_peak(version, plugin_of, record):
-    assert found_by(assert_equal(record(plugin_of(version)))) == {"symbols"}
+    recording = record(plugin_of(version))
+    assert found_by(assert_equal(recording)) == {"symbols"}
+    assert summary_line(recording) == "the allocator of the plugin was found by its symbols"
 
 
 @pytest.mark.parametrize("version", with_soak("0.11.2"))
 def test_plugin_without_symbols(version, plugin_of, record, tmp_path):
     stripped = tmp_path / "xla_cuda_plugin.so"
     subprocess.run(["strip", "--strip-all", "-o", stripped, plugin_of(version)], check=True)
-    assert found_by(assert_equal(record(stripped, plugin_of(version)))) == {"type information"}
+    recording = record(stripped, plugin_of(version))
+    assert found_by(assert_equal(recording)) == {"type information"}
+    assert summary_line(recording) == "the allocator of the plugin was found by its type information"
 
 
 def test_threads(plugin_of, record):
@@ -86,5 +96,6 @@ def test_unknown_class_leaves_the_driver_level(plugin_of, record, tmp_path):
     events = recording.events()
     assert found_by(events) == {"none"}
     assert "was not found" in recording.stderr
+    assert summary_line(recording) == "the plugin has no known allocator: arrays are recorded, temporaries of programs are not"
     assert not [event for event in events if event.get("pool") == POOL]
     assert [event for event in events if event["event"] == "alloc" and event["pool"].startswith("CUDA:0")]

@@ -111,6 +111,62 @@ def test_recompilation_says_which_argument_changed(record):
     assert not [event for event in record("donated")[1] if event["event"] == "retrace"]
 
 
+def test_recompilation_is_that_of_one_function(record):
+    """Not of another one with its name, nor of an op of a library for a few shapes."""
+    said, events = record("same_names")
+    reports = [event for event in events if event["event"] == "retrace"]
+    wanted = next(i for i, text in enumerate((HERE / "cpu_programs.py").read_text().splitlines(), 1) if "# made again" in text)
+    assert said["times"] >= 5 and {(report["function"], report["line"]) for report in reports} == {("lambda", wanted)}, reports
+    assert max(report["traces"] for report in reports) == 5
+
+
+def test_variables_of_nnx(record):
+    said, events = record("nnx")
+    newest = {event["name"]: event for event in events if event["event"] == "tag"}
+    assert len(step_marks(events)) == said["steps"]
+    wanted = {"model" + path: ("parameter", size) for path, size in said["parameter"].items()}
+    wanted |= {"model" + path: ("buffer", size) for path, size in said["batch_stats"].items()}
+    wanted |= {"optimizer" + path: ("optimizer_state", size) for path, size in said["optimizer_state"].items()}
+    found = {name: (tag["category"], tag["bytes"]) for name, tag in newest.items() if name in wanted}
+    # The number of updates is an argument of no program: only its successor is computed.
+    assert found == {name: truth for name, truth in wanted.items() if name in found} and len(found) >= len(wanted) - 1, set(wanted) - set(found)
+    assert newest["batch"]["category"] == "input"
+    assert newest["model.layers[1].kernel"]["layer"] == newest["optimizer.opt_state[0].mu.layers[1].kernel"]["layer"] == "layers/1"
+    assert newest["model.key.kernel"]["layer"] == "key"
+
+
+def test_state_of_nnx_is_not_donated(record):
+    said, events = record("nnx")
+    report, = [event for event in events if event["event"] == "state_not_donated"]
+    assert report["arguments"] == "model optimizer metrics" and report["function"] == "train_step"
+    state = sum(size for kind in ("parameter", "batch_stats", "optimizer_state") for size in said[kind].values())
+    assert state <= report["bytes"] < state + 64, "and a few counters"
+    # The remedy, with the arguments that the report names.
+    _, events = record("nnx_donated")
+    assert not [event for event in events if event["event"] in ("state_not_donated", "donation_failed")]
+
+
+def test_arguments_of_pmap_have_their_paths(record):
+    said, events = record("pmapped")
+    newest = {event["name"]: event for event in tags(events)}
+    assert said["devices"] >= 2 and len(step_marks(events)) == said["steps"]
+    assert {name: (tag["category"], tag["layer"]) for name, tag in newest.items()} == {
+        **{name: ("parameter", layer) for name, layer in PARAMETERS.items()},
+        **{name.replace("params", "momentum"): ("optimizer_state", layer) for name, layer in PARAMETERS.items()},
+        "batch": ("input", ""), "rate": ("input", "")}
+    assert newest["params['dense_0']['kernel']"]["bytes"] == 32 * 32 * 4, "of one device"
+
+
+def not_donated(events):
+    return {event["function"]: event["bytes"] for event in events if event["event"] == "state_not_donated"}
+
+
+def test_gradients_are_not_the_next_parameters(record):
+    said, events = record("gradients_apart")
+    assert not_donated(events) == dict.fromkeys(said["updates"], said["bytes"])
+    assert not_donated(record("gradients_apart_donated")[1]) == {}, "it ran to its end: nothing that is still needed was donated"
+
+
 def test_one_network_counts_the_steps(record):
     """The first of the two, from its second run on: until then, something else had trained as often."""
     said, events = record("two_networks")

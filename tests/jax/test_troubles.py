@@ -109,6 +109,16 @@ def peaks_of(vramscope, trace):
     return {pool["name"]: pool["peak_bytes"] for pool in ask(vramscope, "summary", trace)["pools"]}
 
 
+def test_without_a_known_allocator_temporaries_are_missing(record, vramscope):
+    """Arrays that a program returns are not among them, and the summary says so."""
+    _, trace, _ = record("jax_leak", "fixed")
+    text = subprocess.check_output([vramscope, "summary", trace], text=True)
+    assert "arrays are recorded, temporaries of programs are not" in text
+    assert dict(ask(vramscope, "summary", trace)["settings"])["jax.allocator_found_by"] == "none"
+    groups = {group["keys"][0]: group["bytes"] for group in ask(vramscope, "peak", trace, "--by", "category")["groups"]}
+    assert "XLA temporaries" not in groups and groups["parameters"] >= 256 * 256 * 4, groups
+
+
 def test_the_largest_batch_by_estimates(record):
     out, _, _ = record("jax_out_of_memory")
     limit, rows, fits, more, does_not = map(int, re.search(r"limit (\d+) MiB; (\d+) rows need (\d+) MiB, (\d+) rows (\d+) MiB", out).groups())

@@ -9,7 +9,7 @@ namespace vramscope::capture::jax {
 
 struct Activity {
   std::uint32_t op = 0;      // string id: the program that runs
-  std::uint16_t region = 0;  // string id: "execute", "compile", "transfer"
+  std::uint16_t region = 0;  // string id: "execute", "result", "compile", "transfer"
   std::int64_t run = 0;      // number of the execution; 0: none
 };
 

@@ -49,6 +49,7 @@ std::uint8_t pool_of(const Table& table, const void* buffer) {
   const auto id = static_cast<std::uint32_t>(number.answer);  // an int
   char name[32];
   write_name(name, cpu, id);
+  record::setting("jax.allocator_found_by", text_of(FoundBy::nothing));
   return record::pool({device.answer, name, cpu ? -1 : static_cast<std::int32_t>(id), record::Level::tensor,
                        cpu ? record::Memory::host : record::Memory::device, kFramework.id,
                        spool::kPoolOrderExact | spool::kPoolAttributed});
@@ -121,6 +122,9 @@ void remove_donated(const Table& table, const Execute& execute) {
 
 void add_results(const Table& table, const Execute& execute, std::size_t results) {
   if (!table.tracks.load(std::memory_order_relaxed) || execute.results == nullptr) return;
+  Activity activity = current_activity();
+  activity.region = region_called("result");
+  const Doing doing(activity);
   for (std::size_t device = 0; device < execute.devices; ++device)
     for (std::size_t i = 0; i < results; ++i) add(table, execute.results[device][i]);
 }

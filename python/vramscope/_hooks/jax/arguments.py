@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 # "['dense']", ".params", "[0]"
 _PART = re.compile(r"\['([^']*)'\]|\[\"([^\"]*)\"\]|\.(\w+)|\[(\d+)\]")
-_OPTIMIZER = re.compile(r"\b(opt|optim|optimizer|mu|nu|momentum|velocity|slots?|ema|trace|adam\w*|tx)\b|opt_?state|optimizer", re.IGNORECASE)
-_PARAMETER = re.compile(r"\b(params?|parameters?|weights?|variables|theta)\b", re.IGNORECASE)
-_GRADIENT = re.compile(r"\b(grads?|gradients?)\b", re.IGNORECASE)
-_BUFFER = re.compile(r"batch_?stats|\brngs?\b|\bkeys?\b|\bprng\w*|non_trainable|\bstep\b|\bcount\b", re.IGNORECASE)
-# Parts of a path that are containers of layers, not layers.
-_NOT_LAYERS = re.compile(r"^(params?|parameters?|variables|state|model|value|raw_value|\d+)$")
-_LEAVES = re.compile(r"^(kernel|bias|scale|embedding|weight|w|b|offset|value|gamma|beta)$")
+# What a part of a path says. The first part that says something decides: params['mu']['kernel'] is a layer called mu.
+_ROLES = (
+    ("optimizer_state", re.compile(r"\b(opt|optim|optimizer|mu|nu|momentum|velocity|slots?|ema|trace|adam\w*|tx)\b|opt_?state|optimizer", re.IGNORECASE)),
+    ("gradient", re.compile(r"(?<![a-z])(grads?|gradients?)(?![a-z])", re.IGNORECASE)),
+    ("parameter", re.compile(r"(?<![a-z])(params?|parameters?)(?![a-z])|\b(weights?|variables|theta)\b", re.IGNORECASE)),
+    ("buffer", re.compile(r"batch_?stats|(mean|var)_ema|(moving|running)_(mean|avg|var)|\brngs?\b|\bkeys?\b|\bprng\w*|non_trainable|\bstep\b|\bcount\b",
+                          re.IGNORECASE)),
+)
+_SAMPLE_WEIGHTS = re.compile(r"weights?", re.IGNORECASE)
+# Parts at the start of a path that are containers of layers, not layers.
+_CONTAINERS = re.compile(r"^(\w*params?|parameters?|variables|batch_stats|state|model)$")
 
 
 class Argument(NamedTuple):
@@ -43,16 +47,28 @@ def parts_of(path: str) -> List[str]:
     return [root] * bool(root) + [next(part for part in found if part) for found in _PART.findall(path)]
 
 
-def _words(path: str) -> str:
-    return " ".join(parts_of(path))
+def _role_of(path: str) -> Optional[str]:
+    return next((role for part in parts_of(path) for role, pattern in _ROLES if pattern.search(part)), None)
+
+
+def _inside(path: str) -> Tuple[str, ...]:
+    """The parts below the root and the containers: ("encoder", "dense_0", "kernel") for state.params['params']['encoder']['dense_0']['kernel']."""
+    parts = parts_of(re.sub(r"\.(raw_)?value$", "", path))
+    while len(parts) > 1 and (_CONTAINERS.match(parts[1]) or _is_member_of_tuple(parts)):
+        parts = [parts[0], *parts[2:]]
+    return tuple(parts[1:])
+
+
+def _is_member_of_tuple(parts: Sequence[str]) -> bool:
+    """state[0]['dense']['kernel']; but params[0]['kernel'] is in the first of a list of layers."""
+    return parts[1].isdigit() and len(parts) > 3 and not all(part.isdigit() for part in parts[1:]) and _role_of(parts[0]) != "parameter"
 
 
 def layer_of(path: str) -> Optional[str]:
-    """The layer that a parameter belongs to: "encoder/dense_0" for params['params']['encoder']['dense_0']['kernel']."""
-    parts = parts_of(path)[1:]
-    if len(parts) > 1 and _LEAVES.match(parts[-1]):
-        parts = parts[:-1]
-    return "/".join(part for part in parts if not _NOT_LAYERS.match(part) and not _OPTIMIZER.fullmatch(part)) or None
+    """The layer that a parameter belongs to: "encoder/dense_0" for params['params']['encoder']['dense_0']['kernel'], "params/0" for params[0][1]."""
+    parts = _inside(path)
+    root = parts_of(path)[:1] if parts and parts[0].isdigit() and len(parts) > 1 else []
+    return "/".join([*root, *(parts[:-1] or parts)]) or None
 
 
 def below_root(path: str) -> str:
@@ -77,34 +93,52 @@ def handed_on(arguments: Sequence[Argument], results: Sequence[Argument]) -> Lis
     return out
 
 
-def _mirrors(path: str, parameters: Sequence[str]) -> bool:
-    return any(path != parameter and path.endswith(below_root(parameter)) and below_root(parameter) for parameter in parameters)
-
-
 def updates_state(arguments: Sequence[Argument], results: Sequence[Argument]) -> bool:
     """Whether it is the part of a training step that applies gradients computed elsewhere."""
-    return any(stays and _OPTIMIZER.search(_words(argument.path)) for argument, stays in zip(arguments, handed_on(arguments, results)))
+    roles = [_role_of(argument.path) for argument in arguments]
+    handed = {role for role, stays in zip(roles, handed_on(arguments, results)) if stays}
+    return "optimizer_state" in handed or ("parameter" in handed and "gradient" in roles)
+
+
+class _Mirrored:
+    """The layers of the parameters. The state of an optimizer has their paths below its own: opt_state[0].mu['encoder']['dense_0']['kernel']."""
+
+    def __init__(self, parameters: Sequence[str]) -> None:
+        self._layers = {_inside(path): layer_of(path) for path in parameters}
+        self._paths = set(parameters)
+
+    def has(self, path: str) -> bool:
+        return path not in self._paths and self._match(path) is not None
+
+    def layer(self, path: str) -> Optional[str]:
+        return self._layers.get(self._match(path) or ()) if self._layers else layer_of(path)
+
+    def _match(self, path: str) -> Optional[Tuple[str, ...]]:
+        """The longest end of the path that is a parameter."""
+        parts = tuple(parts_of(path)[1:])
+        return next((parts[start:] for start in range(len(parts)) if parts[start:] in self._layers), None)
+
+
+def _is_batch(path: str, role: Optional[str], stays: bool) -> bool:
+    """Weights of the examples in a batch, which nothing takes the place of, are not those of a network."""
+    return not stays and role == "parameter" and bool(_SAMPLE_WEIGHTS.fullmatch(parts_of(path)[-1]))
 
 
 def classify(arguments: Sequence[Argument], results: Sequence[Argument], donated: Sequence[Donation]) -> List[Label]:
     """What each argument of a program that trains or updates state is."""
-    stays_on = handed_on(arguments, results)
-    named = [argument.path for argument in arguments if _PARAMETER.search(_words(argument.path)) and not _OPTIMIZER.search(_words(argument.path))]
-    out = []
-    for argument, stays, gone in zip(arguments, stays_on, donated):
-        words, layer = _words(argument.path), layer_of(argument.path)
-        if _OPTIMIZER.search(words):
-            out.append(Label("optimizer_state", layer))
-        elif _GRADIENT.search(words):
-            out.append(Label("gradient", layer))
-        elif _PARAMETER.search(words):
-            out.append(Label("parameter", layer))
-        elif _BUFFER.search(words):
-            out.append(Label("buffer", None))
-        elif not stays and not gone:
-            out.append(Label("input", None))
-        elif not any(re.match(r"[A-Za-z_]", part) for part in parts_of(argument.path)[1:]):
-            out.append(Label("unknown", None))      # `state[2][5]`, as in Keras: its own hooks know the variables
-        else:
-            out.append(Label("optimizer_state" if _mirrors(argument.path, named) else "parameter", layer))
-    return out
+    roles = [_role_of(argument.path) for argument in arguments]
+    mirrored = _Mirrored([argument.path for argument, role in zip(arguments, roles) if role == "parameter"])
+    return [_label(argument.path, role, stays, bool(gone), mirrored)
+            for argument, role, stays, gone in zip(arguments, roles, handed_on(arguments, results), donated)]
+
+
+def _label(path: str, role: Optional[str], stays: bool, donated: bool, mirrored: _Mirrored) -> Label:
+    if (role is None and not stays and not donated) or _is_batch(path, role, stays):
+        return Label("input", None)
+    if role is None:
+        if not any(re.match(r"[A-Za-z_]", part) for part in parts_of(path)[1:]):
+            return Label("unknown", None)       # `state[2][5]`, as in Keras: its own hooks know the variables
+        role = "optimizer_state" if mirrored.has(path) else "parameter"
+    if role == "buffer":
+        return Label(role, "/".join(_inside(path)[:-1]) or None)
+    return Label(role, mirrored.layer(path) if role == "optimizer_state" else layer_of(path))

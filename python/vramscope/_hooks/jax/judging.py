@@ -20,6 +20,7 @@ class Program(NamedTuple):
     labels: List[Label]     # empty if it neither trains nor updates state
     results: List[Argument]
     donated: List[Donation]
+    updated: List[bool]     # used beside the loss and its gradient
     lowered: Lowered
 
 
@@ -69,7 +70,9 @@ def _state_that_is_not_donated(program: Program, where: Dict[str, Any]) -> None:
     if not program.labels:
         return
     stays = handed_on(program.arguments, program.results)
-    chosen = [index for index, label in enumerate(program.labels) if stays[index] and not program.lowered.donated[index]]
+    # A result that looks like a parameter may be its gradient.
+    chosen = [index for index, label in enumerate(program.labels)
+              if stays[index] and not program.lowered.donated[index] and (program.updated[index] or label.category != "parameter")]
     if _sum(program, chosen) < _SMALLEST:
         return
     roots = list(dict.fromkeys(parts_of(program.arguments[index].path)[0] for index in chosen if parts_of(program.arguments[index].path)))

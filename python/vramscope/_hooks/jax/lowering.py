@@ -14,6 +14,7 @@ class Lowered(NamedTuple):
     donated: List[bool]                     # what the caller asked for
     bytes: List[int]                        # on each device
     copies: List[int]                       # devices that hold the same bytes; 1: none does
+    source: str                             # where the function is defined, "file:line"; empty if JAX does not know
 
 
 _last: Dict[str, Lowered] = {}              # by the program's name, as _key() has it
@@ -44,7 +45,14 @@ def _note(name: str, jaxpr: Any, keywords: Dict[str, Any]) -> None:
     parts = [_part(aval, sharding) for aval, sharding in zip(avals, shardings)]
     if len(_last) >= _MOST:
         _last.clear()
-    _last[_key(name)] = Lowered([bool(one) for one in keywords["donated_args"]], [size for size, _ in parts], [copies for _, copies in parts])
+    _last[_key(name)] = Lowered([bool(one) for one in keywords["donated_args"]], [size for size, _ in parts], [copies for _, copies in parts],
+                                _source(jaxpr))
+
+
+def _source(jaxpr: Any) -> str:
+    """Of "train_step at train.py:12"."""
+    info = getattr(getattr(jaxpr, "jaxpr", jaxpr), "debug_info", None)
+    return (getattr(info, "func_src_info", None) or "").partition(" at ")[2]
 
 
 def _part(aval: Any, sharding: Any) -> "tuple[int, int]":

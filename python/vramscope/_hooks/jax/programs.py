@@ -3,18 +3,19 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..._schema import BEGIN, CATEGORIES, END, PHASE
 from ... import _recorder
 from .. import emit, lines, wrapping
-from . import arguments, judging, keras_state, lowering
+from . import arguments, judging, keras_state, lowering, nnx_state, pmap_arguments
 from .arguments import Argument, Donation
 
 _NAME = re.compile(r'loc\("([^"]*)"')
 _ALIASED, _DONOR = "tf.aliasing_output", "jax.buffer_donor"      # a result takes its place; XLA may choose one
-_last: Dict[str, List[Argument]] = {}       # what a function was last compiled for, by its name
-_compiled: Dict[str, int] = {}
+_last: Dict[Tuple[str, str], List[Argument]] = {}       # what a function was last compiled for, by its name and where it is defined
+_compiled: Dict[Tuple[str, str], int] = {}
 
 
 def install(compiler: Any) -> None:
@@ -39,6 +40,18 @@ def _arguments_of(main: Any) -> Tuple[List[Argument], List[Donation]]:
         text = str(attributes[index])
         donated.append(Donation.ALIASED if _ALIASED in text else Donation.OFFERED if _DONOR in text else Donation.NONE)
     return found, donated
+
+
+def _is_updated(argument: Any) -> bool:
+    """Whether it is used beside the loss and its gradient, as in `p - 0.1 * g`. Otherwise results that look like it are its gradients, and
+    the caller still needs it."""
+    return any(_hands_on(use.owner.operation, use.operand_number) for use in argument.uses)
+
+
+def _hands_on(op: Any, operand: int) -> bool:
+    if op.name == "stablehlo.while":        # of what a loop only reads, nothing is used afterwards
+        return any(True for _ in op.results[operand].uses)
+    return "jvp(" not in str(op.location)
 
 
 def _results_of(main: Any) -> List[Argument]:
@@ -82,8 +95,11 @@ def _describe(one: _Compilation, module: Any) -> None:
     main = _main(module)
     found, donated = _arguments_of(main)
     results = _results_of(main)
+    pmap_arguments.apply(found)
+    known = nnx_state.apply(found, results) if "flax.nnx" in sys.modules else {}
     trains = _trains(module)
     labels = arguments.classify(found, results, donated) if trains or arguments.updates_state(found, results) else []
+    labels = [known.get(argument.path, label) for argument, label in zip(found, labels)]
     named = list(found)
     keras_state.apply(named, labels)
     count = len(labels)
@@ -93,8 +109,8 @@ def _describe(one: _Compilation, module: Any) -> None:
                            (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
     lowered = lowering.take(name, len(found))
     if lowered is not None:
-        one.program = judging.Program(found, labels, results, donated, lowered)
-    _note_recompilation(name, found)
+        one.program = judging.Program(found, labels, results, donated, [_is_updated(argument) for argument in main.entry_block.arguments], lowered)
+    _note_recompilation(name, lowered.source if lowered is not None else "", found)
 
 
 def _change(before: List[Argument], after: List[Argument]) -> Optional[str]:
@@ -105,15 +121,21 @@ def _change(before: List[Argument], after: List[Argument]) -> Optional[str]:
     return "; ".join(changed[:3]) if changed else None
 
 
-def _note_recompilation(name: str, found: List[Argument]) -> None:
+def _is_single_op(source: str, found: List[Argument]) -> bool:
+    """An op or a function of a library, such as jnp.where, is compiled for each shape: a model with many layers does that when it is
+    initialized."""
+    unnamed = bool(found) and all(argument.path.startswith("args[") for argument in found)
+    return unnamed or (bool(source) and not lines.is_user_file(source.rpartition(":")[0]))
+
+
+def _note_recompilation(name: str, source: str, found: List[Argument]) -> None:
     place = lines.user_line()
-    before, _last[name] = _last.get(name), found
-    _compiled[name] = _compiled.get(name, 0) + 1
+    which = name, source            # other functions may have the same name: lambdas do
+    before, _last[which] = _last.get(which), found
+    _compiled[which] = _compiled.get(which, 0) + 1
     if before is None or place is None:
         return
     reason = _change(before, found) or "its arguments are the same: a static value changed, or the function object is created again each time"
-    # An op outside of any function is compiled for each shape: a model with many layers does that when it is initialized.
-    is_single_op = bool(found) and all(argument.path.startswith("args[") for argument in found)
-    if _compiled[name] in ((30, 100, 300, 1000) if is_single_op else (3, 5, 10, 30, 100, 300, 1000)):
-        emit.report("retrace", function=judging.function_of(name), traces=_compiled[name], reason=judging.readable(reason)[:300], file=place.file,
+    if _compiled[which] in ((30, 100, 300, 1000) if _is_single_op(source, found) else (3, 5, 10, 30, 100, 300, 1000)):
+        emit.report("retrace", function=judging.function_of(name), traces=_compiled[which], reason=judging.readable(reason)[:300], file=place.file,
                     line=place.line)

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Rule kRules[] = {
     {"temporaries of a program", Precedence::after_name, rules::temporaries_of_program},
+    {"results that a step uses up", Precedence::after_name, rules::results_used_up},
 };
 
 constexpr std::string_view kVersionSettings[] = {"jax.version"};

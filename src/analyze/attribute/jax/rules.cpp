@@ -14,6 +14,12 @@ std::optional<Meaning> temporaries_of_program(const BlockFacts& facts) {
   return Meaning{Category::xla_temporary, Known::inferred};
 }
 
+// A loss, or gradients that another program applies.
+std::optional<Meaning> results_used_up(const BlockFacts& facts) {
+  if ((facts.own & kResult) == 0 || !facts.in_step || !facts.ends_in_step) return std::nullopt;
+  return Meaning{Category::temporary, Known::inferred};
+}
+
 }  // namespace rules
 
 OpMeaning meaning_of(std::string_view op, std::string_view activity) {
@@ -35,7 +41,9 @@ class JaxFacts final : public OwnFacts {
   explicit JaxFacts(const Store& draft) : draft_(draft) {}
 
   void of_kind(const Kind& kind, BlockFacts& facts) const override {
-    if (draft_.text(draft_.site_of(kind).region) == "execute") facts.own |= kExecuted;
+    const std::string_view activity = draft_.text(draft_.site_of(kind).region);
+    if (activity == "execute") facts.own |= kExecuted;
+    if (activity == "result") facts.own |= kResult;
   }
 
  private:
