@@ -110,6 +110,10 @@ def step_done() -> None:
     after_step(_done)
 
 
+def steps_done() -> int:
+    return _done
+
+
 def _in_another_process() -> None:
     """A forked child has its own trace: everything has to be reported again there, and no loop is running in it."""
     global _done, _unreported, _tagged_for_new, _loops, _steps, _samples
