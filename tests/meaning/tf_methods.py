@@ -327,5 +327,15 @@ def losses_kept_as_tensors():
     return of(model)
 
 
+@program("tutorial", steps=STEPS, also=PEAKS)
+def predictions_of_a_tensor():
+    """The dataset that predict() makes of it is gone when it returns."""
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(256, activation="relu"), layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    model.fit(np.random.rand(STEPS * 16, 64), np.random.rand(STEPS * 16, 1), batch_size=16, verbose=0)
+    model.predict(tf.ones([32768, 64]), batch_size=1024, verbose=0)
+    return of(model)
+
+
 if __name__ == "__main__":
     run_all()
