@@ -75,7 +75,7 @@ std::string sentence_of(const Steps& out) {
       lowest == highest ? fmt::format("each peaks at {}", highest) : fmt::format("they peak at {} to {}", lowest, highest);
   std::string start = first_peak > high ? fmt::format("; warm-up before them needed {}", format_size(first_peak)) : "";
   std::string odd = outliers > 0 ? fmt::format("; {} out", support::format_plural(outliers, "step stands", "steps stand")) : "";
-  return fmt::format("Steps {} to {} {}: {}{}{}{}{}.{}", first, last, alike ? "are alike" : "differ", same, start, odd, runs, how,
+  return fmt::format("Steps {} to {} {}: {}{}{}{}{}.{}", first, last, alike ? "are alike" : "differ", same, runs, start, odd, how,
                      out.reason.empty() || alike ? "" : " " + out.reason);
 }
 

@@ -138,6 +138,23 @@ TEST_F(FindingsTest, LeakThatReplacesABlock) {
   EXPECT_EQ(finding("leak").cause, "ConcatV2 allocates a larger block in each step.");
 }
 
+TEST_F(FindingsTest, ANumberPerStepIsNoLeakBeforeItAddsUp) {
+  for (const bool adds_up : {false, true}) {
+    Maker m = maker();
+    m.alloc({"MatMul", "output", 8 * kMiB});
+    for (int s = 0; s < (adds_up ? 6000 : 60); ++s) {
+      m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
+      m.alloc({"Mean", "output", 256, 0, 1, "", "train.py", 31});
+      m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
+    }
+    ASSERT_TRUE(m.finish());
+    const Findings all = found();
+    EXPECT_EQ(std::ranges::count(all.findings, "leak", &Finding::id), adds_up ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(all.also_checked, "growth of only 256 B per step"), adds_up ? 0 : 1);
+    fs::remove(path_);
+  }
+}
+
 // PyTorch's L-BFGS keeps what it learned in earlier steps, up to a limit. A variable of TensorFlow has one block at a time.
 TEST_F(FindingsTest, AnOptimizerWhoseHistoryGrowsDoesNotLeak) {
   Maker m = maker(1024 * kMiB, true, trace::Framework::pytorch);

@@ -261,5 +261,81 @@ def citations_with_a_graph_network():
     return of(model)
 
 
+@program("tutorial", steps=STEPS)
+def heat_equation_by_nested_tapes():
+    """What the inner tapes compute is a part of the outer one's forward pass; each tape is gone when the next step begins."""
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(256, activation="tanh"), layers.Dense(256, activation="tanh"), layers.Dense(1, use_bias=False)])
+    optimizer = keras.optimizers.Adam()
+    for _ in range(STEPS):
+        x, t = tf.random.uniform([1024, 1]), tf.random.uniform([1024, 1])
+        with tf.GradientTape() as tape:
+            with tf.GradientTape(persistent=True) as outer:
+                outer.watch([x, t])
+                with tf.GradientTape(persistent=True) as inner:
+                    inner.watch([x, t])
+                    heat = model(tf.concat([x, t], 1))
+                slope, change = inner.gradient(heat, x), inner.gradient(heat, t)
+            loss = tf.reduce_mean(tf.square(change - 0.01 * outer.gradient(slope, x)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        del inner, outer
+    return of(model)
+
+
+@program("tutorial", steps=3)
+def epochs_inside_a_function():
+    """TensorFlow turns a loop over a dataset inside a function into reduce(): the function is no part of the input pipeline."""
+    model, optimizer = keras.Sequential([keras.Input((64,)), layers.Dense(256, activation="relu"), layers.Dense(10)]), keras.optimizers.Adam()
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function
+    def epoch(data):
+        for x, y in data:
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+    data = tf.data.Dataset.from_tensor_slices((np.random.rand(256, 64).astype("float32"), classes(256))).shuffle(256).batch(16)
+    for _ in range(3):
+        epoch(data)
+    return of(model)
+
+
+@program("tutorial", steps=STEPS, also=PEAKS)
+def gan_by_single_batches():
+    """The generator makes pictures by itself before the model that contains it is trained."""
+    discriminator = keras.Sequential([keras.Input((16, 16, 1)), layers.Conv2D(8, 3, 2, "same"), layers.Flatten(), layers.Dense(1)], name="discriminator")
+    generator = keras.Sequential([keras.Input((32,)), layers.Dense(256), layers.Reshape((16, 16, 1))], name="generator")
+    noise = keras.Input((32,))
+    both = keras.Model(noise, discriminator(generator(noise)))
+    for model in (discriminator, both):
+        model.compile("adam", "mse", jit_compile=False)
+    for _ in range(STEPS):
+        fake = generator.predict(np.random.rand(16, 32), verbose=0)
+        discriminator.train_on_batch(np.concatenate([images(16, 16), fake]), np.concatenate([np.ones((16, 1)), np.zeros((16, 1))]))
+        both.train_on_batch(np.random.rand(16, 32), np.ones((16, 1)))
+    return of(both)
+
+
+@program("clean", steps=3 * STEPS)
+def losses_kept_as_tensors():
+    """One number per step is no trouble."""
+    model, optimizer, losses = keras.Sequential([keras.Input((64,)), layers.Dense(512), layers.Dense(1)]), keras.optimizers.SGD(0.01), []
+    for _ in range(3 * STEPS):
+        with tf.GradientTape() as tape:
+            losses.append(tf.reduce_mean(tf.square(model(tf.ones([256, 64])))))
+        optimizer.apply(tape.gradient(losses[-1], model.trainable_variables), model.trainable_variables)
+    return of(model)
+
+
+@program("tutorial", steps=STEPS, also=PEAKS)
+def predictions_of_a_tensor():
+    """The dataset that predict() makes of it is gone when it returns."""
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(256, activation="relu"), layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    model.fit(np.random.rand(STEPS * 16, 64), np.random.rand(STEPS * 16, 1), batch_size=16, verbose=0)
+    model.predict(tf.ones([32768, 64]), batch_size=1024, verbose=0)
+    return of(model)
+
+
 if __name__ == "__main__":
     run_all()

@@ -201,5 +201,16 @@ def actor_and_critic():
         del saved[:], rewards[:]
 
 
+@program("clean", steps=3 * STEPS)
+def losses_kept_as_tensors():
+    """One number per step is no trouble."""
+    model, losses = net(), []
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for _ in range(3 * STEPS):
+        loss = model(torch.ones(128, 64)).square().mean()
+        step_of(optimizer, loss)
+        losses.append(loss.detach())
+
+
 if __name__ == "__main__":
     run_all()

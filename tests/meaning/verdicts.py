@@ -5,11 +5,12 @@ import subprocess
 
 # True of many programs, and worth reading, but no trouble.
 ALWAYS_TRUE = {"checkpointing", "optimizer-state", "xla", "layout-copies"}
+MIB = 1 << 20
 OTHER_FRAMEWORKS = {"torch": r"\btf\.|\bTF_|Keras|TensorFlow", "tf": r"torch|PYTORCH_"}
 
 
-def ask(vramscope, verb, trace):
-    return json.loads(subprocess.check_output([vramscope, verb, "--json", trace]))
+def ask(vramscope, verb, trace, *options):
+    return json.loads(subprocess.check_output([vramscope, verb, "--json", *options, trace]))
 
 
 def text_of(finding):
@@ -24,6 +25,13 @@ def strange_layers(vramscope, trace, expected):
     if unknown:
         return f"layers {unknown[:8]} are not of the model, which has {expected[:8]}"
     return "" if named else f"no layer was found, the model has {expected[:8]}"
+
+
+def too_many_gradients(vramscope, trace):
+    """Gradients belong to parameters: there may be a copy of each, as when they are clipped, but not more."""
+    sums = {group["keys"][0]: group["bytes"] for group in ask(vramscope, "peak", trace, "--by", "category", "-n", "0")["groups"]}
+    gradients, parameters = sums.get("gradients", 0), sums.get("parameters", 0)
+    return f"{gradients} bytes of gradients for {parameters} bytes of parameters" if gradients > 2 * parameters + MIB else ""
 
 
 def judge(vramscope, trace, meant, framework):
@@ -43,6 +51,9 @@ def judge(vramscope, trace, meant, framework):
         counted = sum(step["kind"] == "train" for step in ask(vramscope, "steps", trace)["steps"]["steps"])
         if counted != meant["steps"]:
             return "wrong", f"{counted} steps instead of {meant['steps']}: {said}"
+    # Unless the program keeps those of earlier steps.
+    if not expected and (excess := too_many_gradients(vramscope, trace)):
+        return "wrong", f"{excess}: {said}"
     if meant.get("layers") and (strange := strange_layers(vramscope, trace, meant["layers"])):
         return "wrong", f"{strange}: {said}"
     if not expected:

@@ -19,7 +19,12 @@ class Meaning(NamedTuple):
     built: Optional[lines.Line] = None       # where the layer was created
 
 
+_made = _named = 0              # models: all so far, and those when the models inside models were named last
+
+
 def track(layer: Any, is_model: bool) -> None:
+    global _made
+    _made += is_model
     (_models if is_model else _loose).append(weakref.ref(layer))
     training.structure_changed()
 
@@ -118,18 +123,29 @@ def _slots(optimizer: Any, trained: List[Any], parameters: Dict[int, Meaning], o
             out.setdefault(one, said)
 
 
+def _outermost(models: List[Any]) -> List[Any]:
+    """Those that no other model contains. The largest first: a Sequential keeps a model of the same layers beside itself, which nothing contains."""
+    below = {id(model): list(model._flatten_layers(include_self=False)) for model in models}
+    inner = {id(child) for children in below.values() for child in children}
+    return sorted((model for model in models if id(model) not in inner), key=lambda model: -len(below[id(model)]))
+
+
+def name_inner_models(model_type: type) -> None:
+    global _named
+    if _named != _made:
+        _named = _made
+        for model in _outermost(_alive(_models)):
+            layers.name_models_in(model, model_type)
+
+
 def describe() -> Dict[int, Meaning]:
     """id of each of the framework's variables -> its description."""
     out: Dict[int, Meaning] = {}
     metrics = _alive(_metrics)
     seen: Set[int] = {id(metric) for metric in metrics}         # in Keras 2, they are also layers
     models = _alive(_models)
-    below = {id(model): list(model._flatten_layers(include_self=False)) for model in models}
-    inner = {id(child) for children in below.values() for child in children}
-    # The largest first: a Sequential keeps a model of the same layers beside itself, which nothing contains.
-    for model in sorted(models, key=lambda model: -len(below[id(model)])):
-        if id(model) not in inner:
-            _walk(model, "", seen, out)
+    for model in _outermost(models):
+        _walk(model, "", seen, out)
     loose = _alive(_loose)
     for layer in loose:
         _walk(layer, layer.name, seen, out)

@@ -51,7 +51,7 @@ def _source_made(tf: ModuleType, tensors: List[Any], given: List[Any], line: Opt
         emit.tag(address, size, "input", "source of a dataset", None)
         if ("GPU" in tensor.device) if gpus else id(tensor) in already:
             on_device, device = on_device + size, tensor.device.rpartition("device:")[2]
-    if on_device >= _WORTH_SAYING and line is not None:
+    if on_device >= _WORTH_SAYING and line is not None and not training.passes.running:
         emit.report("dataset_on_device", bytes=on_device, device=device, file=line.file, line=line.line)
 
 

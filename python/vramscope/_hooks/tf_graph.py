@@ -8,7 +8,7 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any, Callable, Dict, Optional
 
-from . import emit, layers, lines, tf_building, tf_constants, tf_saved, tf_variables, training, walking
+from . import emit, layers, lines, tf_building, tf_constants, tf_pipeline, tf_saved, tf_variables, training, walking
 from .wrapping import wrap
 
 _ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign")
@@ -26,7 +26,7 @@ def install(tf: ModuleType) -> None:
         graph = ops.get_default_graph()
         while graph is not None and not isinstance(graph, control_flow_v2_func_graphs.WhileBodyFuncGraph):
             graph = getattr(graph, "outer_graph", None)
-        return graph is not None
+        return graph is not None or tf_pipeline.in_loop()
 
     def source_map() -> Dict[Any, Any]:
         return tf_stack._source_mapper_stacks[tf_stack._get_thread_key()][-1].get_effective_source_map()

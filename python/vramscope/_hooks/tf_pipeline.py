@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 import weakref
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -50,7 +51,7 @@ _SOURCES = {"from_generator": _Kind(_one, False, ("FlatMap",)), "from_tensor_sli
 
 
 def install(tf: ModuleType) -> None:
-    from tensorflow.python.data.ops import dataset_ops, iterator_ops, structured_function
+    from tensorflow.python.data.ops import dataset_autograph, dataset_ops, iterator_ops, structured_function
     from tensorflow.python.framework import tensor_util
     global _constant_value
     _constant_value = tensor_util.constant_value
@@ -75,10 +76,38 @@ def install(tf: ModuleType) -> None:
             tell(dataset)
 
     wrap(iterator_ops.OwnedIterator, "__init__", after=iterator_made)
-    # What map(), filter() and the like compute: the ops of the functions that they are given.
+    # What map(), filter() and the like compute: the ops of the functions that they are given. reduce() is a loop of the program, and so is a for
+    # statement over a dataset inside a tf.function, of which TensorFlow makes scan() and reduce().
     computed = layers.Call("", None, 0, layers.INPUT)
-    wrap(structured_function.StructuredFunctionWrapper, "__init__", lambda *_, **__: layers.push(computed), lambda *_, **__: layers.pop())
+
+    def function_begins(function: Any, func: Any, transformation_name: str = "", *_: Any, **__: Any) -> bool:
+        is_loop = transformation_name == "reduce()" or getattr(func, "__module__", "") == dataset_autograph.__name__
+        if is_loop:
+            _loops.depth += 1
+        else:
+            layers.push(computed)
+        return is_loop
+
+    def function_ended(is_loop: bool, *_: Any, **__: Any) -> None:
+        if is_loop:
+            _loops.depth -= 1
+        else:
+            layers.pop()
+
+    wrap(structured_function.StructuredFunctionWrapper, "__init__", function_begins, function_ended)
     training.after_some_steps.append(_look)
+
+
+class _Loops(threading.local):
+    depth = 0
+
+
+_loops = _Loops()
+
+
+def in_loop() -> bool:
+    """Whether the body of a loop over a dataset is being traced."""
+    return _loops.depth > 0
 
 
 _constant_value: Callable[[Any], Any] = lambda tensor: None

@@ -14,8 +14,24 @@ from .wrapping import wrap
 
 _numbers = itertools.count(1)
 _NO_LAYER = -1
-_persistent_alive: Dict[int, str] = {}
+_RECORDED = object()            # a pass that is a part of a forward pass
 _kept: Dict[str, int] = {}
+
+
+class _Persistent:
+    """A persistent tape that is alive."""
+
+    __slots__ = ("where", "steps", "differentiated")
+
+    def __init__(self, where: str) -> None:
+        self.where, self.steps, self.differentiated = where, training.steps_done(), False
+
+    def is_of_an_earlier_step(self, where: str) -> bool:
+        """Than the tape that starts now. In one step, a tape inside another one or beside it starts while that one is alive."""
+        return training.steps_done() > self.steps or (self.differentiated and where == self.where)
+
+
+_persistent: Dict[int, _Persistent] = {}        # by the id of the tape
 
 
 class _Backward(threading.local):
@@ -46,6 +62,13 @@ def install(tf: ModuleType) -> None:
 
     _watch_gradient_functions(pywrap_tfe, backprop, ops)
 
+    def _is_recorded(tape: Any, sources: Any) -> bool:
+        """Whether a tape around this one records the pass, and it computes no gradients of variables: a slope, or a penalty on one. Then it is
+        a part of the forward pass of that tape."""
+        if tape._recording or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
+            return False
+        return not any(hasattr(source, "assign") for source in tf.nest.flatten(sources))
+
     def made(token: None, ok: bool, result: Any, tape: Any, *_: Any, **__: Any) -> None:
         if ok and not training.is_tracing():
             _born(tape, lines.user_line(sys._getframe(1)))
@@ -57,12 +80,18 @@ def install(tf: ModuleType) -> None:
             # Symbols of a graph; in eager mode nothing is kept.
             return sources, graph, tf_saved.begins(graph), walking.anchor(sys._getframe(1))
         training.gradients_taken()
+        if id(tape) in _persistent:
+            _persistent[id(tape)].differentiated = True
+        if _is_recorded(tape, sources):
+            return _RECORDED
         _backward.leave()
         _backward.passes += 1
         emit.mark(PHASE, BEGIN, "backward")
         return None
 
     def gradient_ended(traced: Any, ok: bool, gradients: Any, *_: Any, **__: Any) -> None:
+        if traced is _RECORDED:
+            return
         if traced is None:
             _backward.leave()
             _backward.passes -= 1
@@ -132,22 +161,21 @@ def _born(tape: Any, line: Any) -> None:
     number, persistent = next(_numbers), bool(getattr(tape, "_persistent", False))
     where = str(line) if line is not None else ""
     kind = "persistent" if persistent else "tape"
-    if _persistent_alive:
-        _report_kept()
+    _report_kept(where)
     emit.mark(TAPE, BEGIN, kind, number, where)
     if persistent:
-        _persistent_alive[number] = where
-    weakref.finalize(tape, _died, kind, number).atexit = False
+        _persistent[id(tape)] = _Persistent(where)
+    weakref.finalize(tape, _died, kind, number, id(tape)).atexit = False
 
 
-def _died(kind: str, number: int) -> None:
-    _persistent_alive.pop(number, None)
+def _died(kind: str, number: int, tape: int) -> None:
+    _persistent.pop(tape, None)
     emit.mark(TAPE, END, kind, number)
 
 
-def _report_kept() -> None:
-    """Another tape starts while a persistent one is alive: what that one recorded is still kept."""
-    for where in set(_persistent_alive.values()):
+def _report_kept(starting_at: str) -> None:
+    """Another tape starts while persistent ones of earlier steps are alive: what those recorded is still kept."""
+    for where in {tape.where for tape in _persistent.values() if tape.is_of_an_earlier_step(starting_at)}:
         _kept[where] = _kept.get(where, 0) + 1
         if _kept[where] in (2, 10, 100, 1000):
             file, _, line = where.rpartition(":")

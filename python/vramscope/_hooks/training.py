@@ -52,6 +52,14 @@ def leave_loop() -> None:
     leave_single_batch()
 
 
+class _Passes(threading.local):
+    """Running calls of predict() and evaluate(), from their first line on. They make datasets of their own, which are gone when they return."""
+    running = 0
+
+
+passes = _Passes()
+
+
 def loop_frame() -> int:
     """Address of the user's frame that called fit(), evaluate(), predict() or one batch of them; 0: none."""
     return _loop_frames[-1] if _loop_frames else 0
@@ -108,6 +116,10 @@ def step_done() -> None:
         for look in after_some_steps:
             look(_done)
     after_step(_done)
+
+
+def steps_done() -> int:
+    return _done
 
 
 def _in_another_process() -> None:

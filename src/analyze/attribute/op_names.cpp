@@ -77,11 +77,13 @@ bool is_op(std::string_view part) {
          has(part, "Iterator");
 }
 
-// The passes of Grappler put the ops that they add into a scope of their own: "ArithmeticOptimizer/AddOpsRewrite_add".
+// The passes of Grappler put the ops that they add into a scope of their own: "ArithmeticOptimizer/AddOpsRewrite_add",
+// "inject/prefetch_ScanDataset" (of tf.data).
 bool is_grappler(std::string_view part) {
-  constexpr std::array<std::string_view, 9> kPasses = {"ArithmeticOptimizer", "ConstantFolding", "DependencyOptimizer",
-                                                       "FunctionOptimizer",   "LayoutOptimizer", "LoopOptimizer",
-                                                       "MemoryOptimizer",     "Remapper",        "ScopedAllocatorOptimizer"};
+  constexpr std::array<std::string_view, 10> kPasses = {
+      "ArithmeticOptimizer",      "ConstantFolding", "DependencyOptimizer", "FunctionOptimizer",
+      "LayoutOptimizer",          "LoopOptimizer",   "MemoryOptimizer",     "Remapper",
+      "ScopedAllocatorOptimizer", "inject"};
   return std::ranges::find(kPasses, part) != kPasses.end();
 }
 

@@ -35,20 +35,6 @@ namespace {
 using support::as_sentence;
 using support::format_size;
 
-// What a container keeps from step to step. `title` is that of the leak, if the container explains it.
-Finding held_tensors(const Keeper& keeper, const std::string& title, const std::string& remedy, Bytes bytes) {
-  Finding out;
-  out.id = "held-tensors";
-  out.title = title;
-  out.cause =
-      fmt::format("A {} of {} {}{}.", keeper.container, keeper.owner, held_text(keeper), keeper.counted ? " at the end" : "");
-  out.remedy = remedy;
-  out.at_stake = bytes;
-  out.view = "leaks";
-  out.at = "end";
-  return out;
-}
-
 class Finder {
  public:
   Finder(const Engine& engine, const Engine::State& state, const Place& place)
@@ -145,7 +131,7 @@ class Finder {
     const std::optional<PeakRise> rise = peak_rise(s_, place_);
     if (!rise) return fine("the peak is in the steady steps");
     using Cause = PeakRise::Cause;
-    if (rise->cause == Cause::later || rise->cause == Cause::failed) return;
+    if (rise->cause == Cause::later || rise->cause == Cause::failed || rise->cause == Cause::chance) return;
     const bool trains = s_.store.name(s_.store.steps[s_.steady.first].kind) == "train";
     const std::string training = trains ? "training" : "the steady steps";
     Finding out{"peak-is-start", "", "", "", rise->above, "peak", "peak", ""};
@@ -177,6 +163,8 @@ class Finder {
   void leak() {
     const Leaks leaks = engine_.leaks().value_or(Leaks{});
     const bool growing = leaks.verdict == "growing";
+    if (growing && !growth_matters(leaks, place_.peak))
+      return fine(fmt::format("growth of only {} per step", format_size(static_cast<Bytes>(leaks.bytes_per_step))));
     if (leaks.verdict == "not growing")
       fine(fmt::format("no growth over {}", support::format_plural(leaks.left_after.size(), "step", "steps")));
     const std::vector<Keeper> all = keepers(s_, leaks.rows);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/verdict/headline.h"
 #include "analyze/verdict/leak_origin.h"
 #include "analyze/verdict/remedies.h"
 #include "support/units.h"
@@ -33,6 +34,24 @@ bool only_optimizer_grows(const Leaks& leaks) {
          std::ranges::all_of(leaks.rows, [](const LeakRow& row) { return row.category == name_of(Shown::optimizer_state); });
 }
 
+bool growth_matters(const Leaks& leaks, Bytes peak) {
+  constexpr double kNumbers = 4096;  // bytes per step: a few tensors of one number
+  return leaks.bytes_per_step >= kNumbers || is_useful(leaks.so_far, peak);
+}
+
+Finding held_tensors(const Keeper& keeper, const std::string& title, const std::string& remedy, Bytes bytes) {
+  Finding out;
+  out.id = "held-tensors";
+  out.title = title;
+  out.cause =
+      fmt::format("A {} of {} {}{}.", keeper.container, keeper.owner, held_text(keeper), keeper.counted ? " at the end" : "");
+  out.remedy = remedy;
+  out.at_stake = bytes;
+  out.view = "leaks";
+  out.at = "end";
+  return out;
+}
+
 void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided) {
   out.verdict = "cannot tell";
   if (undecided.slowing > 0) {
@@ -44,7 +63,7 @@ void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided
         "steps",
         rate_text(undecided.few_bytes), undecided.seen, kFewestEvents);
   } else if (undecided.few > 0 && undecided.few_bytes > 0) {
-    out.why = fmt::format("{} were kept occasionally, too rarely in {} steps to estimate a rate; record more steps",
+    out.why = fmt::format("{} was kept occasionally, too rarely in {} steps to estimate a rate; record more steps",
                           rate_text(undecided.few_bytes), steps);
   } else if (undecided.noisy > 0 && steps < kFewestNoisy) {
     out.why = fmt::format("what is left after a step varies, and {} steps are too few to see a trend; record more steps", steps);
@@ -81,7 +100,7 @@ std::string leak_sentence(const Leaks& leaks, const Store& store, const StepWind
   if (leaks.verdict == "cannot tell") return fmt::format("Cannot tell whether it leaks: {}.", leaks.why);
   const std::int64_t first = store.steps[window.steps.front()].number, last = store.steps[window.steps.back()].number;
   const auto [low, high] = std::ranges::minmax(leaks.left_after);
-  if (low == high)
+  if (format_size(low) == format_size(high))
     return fmt::format("No leak: {} is left after each of the steps {} to {}, with no growth.", format_size(low), first, last);
   return fmt::format("No leak: between {} and {} is left after the steps {} to {}, without growth.", format_size(low),
                      format_size(high), first, last);

@@ -21,6 +21,12 @@ struct Undecided {
 // Nothing but the optimizer's own state grows, as the history of L-BFGS does until it is full: no leak.
 bool only_optimizer_grows(const Leaks& leaks);
 
+// A list of losses grows by a number per step: no trouble before it adds up.
+bool growth_matters(const Leaks& leaks, Bytes peak);
+
+// What a container keeps from step to step. `title` is that of the leak, if the container explains it.
+Finding held_tensors(const Keeper& keeper, const std::string& title, const std::string& remedy, Bytes bytes);
+
 // Sets verdict and why where nothing is judged to grow.
 void explain_no_growth(Leaks& out, std::size_t steps, const Undecided& undecided);
 

@@ -103,7 +103,11 @@ std::optional<PeakRise> peak_rise(const Engine::State& state, const Place& place
   }
   if (!shows_usual_steps(state)) return std::nullopt;
   out.scratch = autotuning(state.store, state.pools(place), place, out.above);
-  if (out.scratch > 0) out.cause = PeakRise::Cause::autotuning;
+  const bool in_step = state.step_number(place.peak_at) > 0;
+  if (out.scratch > 0)
+    out.cause = PeakRise::Cause::autotuning;
+  else if (in_step && out.above < peak / 20)
+    out.cause = PeakRise::Cause::chance;
   return out;
 }
 

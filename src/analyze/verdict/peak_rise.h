@@ -10,8 +10,9 @@ namespace vramscope::analyze {
 
 struct PeakRise {
   // failed: in a step that ran out of memory or was cut off, which says nothing about the others; later: no warm-up, but a leak
-  // that went on, or what the program does after training.
-  enum class Cause { evaluation, failed, autotuning, start, later };
+  // that went on, or what the program does after training; chance: ops run side by side, which makes each step a little
+  // different.
+  enum class Cause { evaluation, failed, autotuning, start, later, chance };
   Cause cause = Cause::start;
   Bytes above = 0;    // the peak of the steady steps; of an evaluation: that of everything else
   Bytes scratch = 0;  // autotuning workspace at the peak

@@ -97,17 +97,35 @@ def _watch_loops(model_type: type) -> None:
     """A loop that raises (out of memory, an interrupt, a callback) never notifies its callbacks that it ended. A single batch
     has no callbacks: only the line that requested it is remembered."""
     def loop_begins(model: Any, *_: Any, **__: Any) -> int:
-        emit.quietly(lambda: layers.name_models_in(model, model_type))
+        emit.quietly(lambda: _name_models(model, model_type))
         return len(_thread.open)
+
+    def batch_begins(model: Any, *_: Any, **__: Any) -> None:
+        emit.quietly(lambda: _name_models(model, model_type))
+        training.enter_single_batch()
 
     def loop_ended(depth: int, *_: Any, **__: Any) -> None:
         _end_all_above(depth)
 
-    for name in ("fit", "evaluate", "predict"):
-        wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name, loop_begins, loop_ended)
+    def pass_begins(model: Any, *_: Any, **__: Any) -> int:
+        training.passes.running += 1
+        return loop_begins(model)
+
+    def pass_ended(depth: int, *_: Any, **__: Any) -> None:
+        training.passes.running -= 1
+        loop_ended(depth)
+
+    for name, begins, ended in (("fit", loop_begins, loop_ended), ("evaluate", pass_begins, pass_ended), ("predict", pass_begins, pass_ended)):
+        wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name, begins, ended)
     for name in ("train_on_batch", "test_on_batch", "predict_on_batch"):
         wrap(next(kind for kind in model_type.__mro__ if name in vars(kind)), name,
-             lambda *_, **__: training.enter_single_batch(), lambda *_, **__: training.leave_single_batch())
+             batch_begins, lambda *_, **__: training.leave_single_batch())
+
+
+def _name_models(model: Any, model_type: type) -> None:
+    """First by the models that contain others: a part that is used by itself before the whole is has its names there too."""
+    keras_variables.name_inner_models(model_type)
+    layers.name_models_in(model, model_type)
 
 
 # The list of callbacks is notified of every event in the training loop's own thread, regardless of the callbacks in it. Wrapping

@@ -16,17 +16,12 @@ bool is_unnamed(const Store& draft, const Kind& kind, bool on_device) {
 
 namespace {
 
-// Names that only the functions of a pipeline have.
+// What the functions of a pipeline call their ops. The model may have ops of these names too ("concat", "Cast"): such a name says
+// nothing about the thread that runs it.
 tsl::robin_set<std::string_view> ops_of_pipelines(const trace::Dictionaries& dictionaries) {
   tsl::robin_set<std::string_view> out;
-  for (const bool own : {true, false})
-    for (const trace::OpSource& source : dictionaries.op_sources) {
-      if ((text_of(dictionaries, source.layer) == kInputGroup) != own) continue;
-      if (own)
-        out.insert(text_of(dictionaries, source.op));
-      else
-        out.erase(text_of(dictionaries, source.op));
-    }
+  for (const trace::OpSource& source : dictionaries.op_sources)
+    if (text_of(dictionaries, source.layer) == kInputGroup) out.insert(text_of(dictionaries, source.op));
   return out;
 }
 
