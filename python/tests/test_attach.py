@@ -65,6 +65,35 @@ def test_start_and_stop_twice(run_python, each_python, vramscope):
         assert totals["before"] == before
 
 
+AGAIN = """
+import json
+import numpy as np
+import keras, vramscope
+
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(16), keras.layers.Dense(10)])
+model.compile("adam", "mse", run_eagerly=True)
+x, y = np.zeros((32, 64), "float32"), np.zeros((32, 10), "float32")
+traces = []
+for _ in range(3):
+    with vramscope.record("out") as recording:
+        for _ in range(4):
+            model.train_on_batch(x, y)
+    traces.append(str(recording.path))
+print(json.dumps(traces))
+"""
+
+
+def test_each_recording_of_a_process_sees_each_step_once(run_python, python, vramscope):
+    traces = run_python(python, AGAIN).answer
+    assert len(set(traces)) == 3
+    for trace in traces:
+        events = dump(vramscope, trace)
+        marks = [(e["kind"], e["edge"], e["name"]) for e in events if e["event"] == "mark" and e["name"] in ("optimizer", "backward")]
+        assert marks == 4 * [("phase", "begin", "backward"), ("phase", "end", "backward"), ("phase", "begin", "optimizer"),
+                             ("phase", "end", "optimizer"), ("step", "instant", "optimizer")]
+        assert {e["value"] for e in events if e["event"] == "setting" and e["key"] == "python_side.tensorflow"} == {"on"}
+
+
 def test_refused_under_run(run_python, python):
     source = """
 import json, tensorflow, vramscope

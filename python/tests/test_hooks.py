@@ -202,6 +202,46 @@ def test_a_batch_whose_callback_raises_is_reported(monkeypatch, inject):
     assert [edge for kind, edge, _ in marks if kind == keras.STEP] == [keras.BEGIN, keras.END]
 
 
+def test_hooks_that_are_installed_twice_report_each_update_once(monkeypatch, inject):
+    """As by a second recording in the same process."""
+    from vramscope import _recorder
+    from vramscope._hooks import emit, keras_optimizers, training
+
+    monkeypatch.setattr(_recorder, "_loaded", _recorder.Recorder(ctypes.PyDLL(str(inject))))
+
+    class BaseOptimizer:
+        def __init__(self):
+            self.updates = 0
+
+        def apply(self, gradients, variables=None):
+            self.updates += 1
+
+        def apply_gradients(self, pairs):
+            self.apply(pairs)
+
+    class Optimizers:
+        pass
+
+    Optimizers.BaseOptimizer = BaseOptimizer
+    marks = []
+    monkeypatch.setattr(emit, "mark", lambda kind, edge, name, number=-1, detail=None: marks.append((kind, edge, detail)))
+    monkeypatch.setattr(training, "step_done", lambda: None)
+    keras_optimizers.install(Optimizers)
+    keras_optimizers.install(Optimizers)
+    optimizers = [BaseOptimizer() for _ in range(2)]
+    for optimizer in optimizers:
+        optimizer.apply_gradients([])
+    del optimizers[0], optimizer
+    third = BaseOptimizer()
+    third.apply_gradients([])
+    third.apply([])
+    assert third.updates == 2
+    assert [edge for kind, edge, _ in marks if kind == keras_optimizers.PHASE] == 4 * [keras_optimizers.BEGIN, keras_optimizers.END]
+    # A number is never that of another optimizer that is still there.
+    numbers = [detail for kind, _, detail in marks if kind == training.STEP]
+    assert len(numbers) == 4 and len(set(numbers)) == 3 and numbers[2] == numbers[3]
+
+
 FAILED = """
 import keras, numpy as np, tensorflow as tf
 

@@ -88,12 +88,24 @@ model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse", steps_per_execution=4)
 model.fit(x, y, batch_size=16, verbose=0, callbacks=[grouped])
 
+theirs, seen = lambda: tf.config.experimental.get_memory_info("CPU:0"), {}
+kept = tf.random.normal([1 << 20])
+
+def train(memory):
+    seen["before"] = theirs()["current"]
+    new = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1000), keras.layers.Dense(1)])
+    new.compile("sgd", "mse")
+    new.fit(x, y, batch_size=16, verbose=0, callbacks=[memory])
+    seen["above"] = theirs()["peak"] - seen["before"]
+
+both = vk.compare({"new": train}, devices=["CPU:0", "CPU:1"]).peaks["new"]
+
 def message(**arguments):
     try:
         vk.MemoryCallback(**arguments).set_model(model)
     except (TypeError, ValueError) as error:
         return str(error)
-print(json.dumps({"devices": sorted({r.device for r in mirrored.rows}), "groups": [r.batch for r in grouped.rows if r.batch],
+print(json.dumps({"devices": sorted({r.device for r in mirrored.rows}), "groups": [r.batch for r in grouped.rows if r.batch], "both": both, "seen": seen, "kept": kept.shape[0] * 4,
                   "errors": [message(reset="sometimes"), message(target_batches="most"), message(devices="GPU:5"), message(log_dir=3)]}))
 """
 
@@ -102,6 +114,9 @@ def test_replicas_and_groups_of_steps(run_python, python):
     answer = run_python(python, GROUPS).answer
     assert answer["devices"] == ["CPU:0", "CPU:1"]
     assert answer["groups"] == [5, 5]                   # the group of batches 5 to 8 holds batch 6
+    # Both devices have one allocator: what was in use before counts once, as TensorFlow's counter has it.
+    assert answer["both"]["in use before"] == answer["seen"]["before"] >= answer["kept"]
+    assert answer["both"]["train peak"] == answer["seen"]["above"] > 0 and answer["both"]["at the end"] >= 0
     assert all(answer["errors"]) and "GPU:5" in answer["errors"][2] and answer["errors"][3].startswith("log_dir=3: expected")
 
 

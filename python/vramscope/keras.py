@@ -254,12 +254,10 @@ def compare(models: Mapping[str, Union[Train, MemoryCallback]], devices: Union[s
     columns: Dict[str, Dict[str, Optional[int]]] = {}
     notes = []
     for name, one in measured.items():
-        before: int = sum(getattr(one, "in_use_before", {}).values())
-        ends = [row.current for row in one.rows if row.at == "end"]
-        figures = {**{f"{phase} peak": one.peak(phase) for phase in phases}, "at the end": ends[-1] if ends else None}
-        if name in by_itself:
-            figures = {column: None if value is None else value - before for column, value in figures.items()}
-        elif before > _MUCH * max(one.peak(phase) or 0 for phase in phases):
+        in_use = {row.device: getattr(one, "in_use_before", {}).get(row.device, 0) for row in one.rows}
+        before = max(in_use.values(), default=0)
+        figures = _on_fullest_device(one, phases, in_use if name in by_itself else {})
+        if name not in by_itself and before > _MUCH * max(one.peak(phase) or 0 for phase in phases):
             notes.append(f"{name}: {_units.size(before)} was in use when it began, besides its variables, and is part of its peak.")
         if one._reset is None:
             notes.append(f"{name}: its peak was never reset (reset=None) and may be that of what ran before.")
@@ -270,10 +268,21 @@ def compare(models: Mapping[str, Union[Train, MemoryCallback]], devices: Union[s
     return Comparison("model", columns, notes, seconds if any(each is not None for each in seconds.values()) else None)
 
 
+def _on_fullest_device(memory: Answers, phases: Sequence[str], in_use: Mapping[str, int]) -> Dict[str, Optional[int]]:
+    """Peaks and the end, above what was in use before: of several devices the highest, because each has to have room for its own."""
+    def highest(values: Mapping[str, Optional[int]]) -> Optional[int]:
+        return max((value - in_use.get(device, 0) for device, value in values.items() if value is not None), default=None)
+
+    devices = dict.fromkeys(row.device for row in memory.rows)
+    figures = {f"{phase} peak": highest({device: memory.peak(phase, device) for device in devices}) for phase in phases}
+    return {**figures, "at the end": highest({row.device: row.current for row in memory.rows if row.at == "end"})}
+
+
 def _measure(name: str, train: Train, devices: Union[str, Sequence[str], None]) -> MemoryCallback:
     memory = MemoryCallback(devices)
     _keras.backend.clear_session()
-    memory.in_use_before = _collected(memory.devices or _first_device())
+    # Which devices the training uses, a strategy decides later.
+    memory.in_use_before = _collected(memory.devices or [info.device for info in memory_info()])
     train(memory)
     if not memory.rows:
         raise ValueError(f"compare(): \"{name}\" did not use the callback that it was given; pass it to fit(callbacks=[...])")

@@ -42,7 +42,9 @@ def install(module: ModuleType) -> None:
 
     wrap(optimizer_type, "__init__", after=made)
     # In Keras 3, apply_gradients calls apply; Keras 2 has only the former.
-    if not wrap(optimizer_type, "apply", applies, applied):
+    if "apply" in vars(optimizer_type):
+        wrap(optimizer_type, "apply", applies, applied)
+    else:
         for kind in (optimizer_type, getattr(module, "Optimizer", optimizer_type)):
             wrap(kind, "apply_gradients", applies, applied)
 

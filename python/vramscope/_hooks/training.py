@@ -157,12 +157,16 @@ def batch_seen(samples: int) -> None:
 
 _eager_optimizer = False        # an optimizer was applied outside any function: steps end there
 _optimizers: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()
+_optimizer_numbers = itertools.count(1)         # how many there are now is no number: some are gone
 _variables: Dict[str, int] = {}
 
 
 def number_of(optimizer: Any) -> int:
     """The number of an optimizer. Once one has a number, variables are not considered to be written by hand."""
-    return _optimizers.setdefault(optimizer, len(_optimizers) + 1)
+    number = _optimizers.get(optimizer)
+    if number is None:
+        number = _optimizers[optimizer] = next(_optimizer_numbers)
+    return number
 
 
 def _by_hand(variable: Any) -> str:
