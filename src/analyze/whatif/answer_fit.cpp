@@ -195,6 +195,15 @@ std::vector<std::string> assumptions_of(const RecordedPool& recorded, bool lacks
   return out;
 }
 
+// In ascending order, each once; 0 is none.
+std::vector<std::uint64_t> batches_to_show(std::uint64_t recorded, const FitRequest& request, std::uint64_t largest) {
+  std::vector<std::uint64_t> out{recorded, request.seq != 0 ? request.seq : request.batch, largest};
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  std::erase(out, 0);
+  return out;
+}
+
 }  // namespace
 
 Status check_device(const FitRequest& request) {
@@ -244,12 +253,8 @@ Result<Fit> fit(std::span<const Engine* const> runs, std::span<const std::string
   for (FitCard& card : out.cards) card.largest = forecaster.largest_batch(card.available);
 
   const bool one_card = request.limit != 0 || !request.on.empty();
-  std::vector<std::uint64_t> shown_batches{inputs->batches.back()};
-  if (const std::uint64_t wanted_one = request.seq != 0 ? request.seq : request.batch; wanted_one != 0)
-    shown_batches.push_back(wanted_one);
-  if (one_card && out.cards.front().largest != 0) shown_batches.push_back(out.cards.front().largest);
-  std::ranges::sort(shown_batches);
-  shown_batches.erase(std::ranges::unique(shown_batches).begin(), shown_batches.end());
+  const std::vector<std::uint64_t> shown_batches =
+      batches_to_show(inputs->batches.back(), request, one_card ? out.cards.front().largest : 0);
   for (const std::uint64_t batch : shown_batches) {
     FitRow& row = out.rows.emplace_back(forecaster.row(batch));
     if (!one_card) continue;
