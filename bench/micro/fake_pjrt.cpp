@@ -7,6 +7,7 @@
 
 #include "bench/micro/fake_pjrt.h"
 
+// NOLINTBEGIN(readability-identifier-naming): the names are those of the plugin.
 namespace tsl {
 
 struct AllocationAttributes {
@@ -48,6 +49,7 @@ AllocatorStats BFCAllocator::GetStats() { return {}; }
 int BFCAllocator::GetMemoryType() const { return 1; }
 
 }  // namespace tsl
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
@@ -97,6 +99,7 @@ void* execute(void* /*arguments*/) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) const void* GetPjrtApi() {
   static void* table[fake_pjrt::kTableBytes / sizeof(void*)];
   for (void*& function : table) function = reinterpret_cast<void*>(&nothing);
