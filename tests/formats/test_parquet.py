@@ -42,11 +42,16 @@ from {events} group by place order by place"""
 CHDB = "import sys, chdb; sys.stdout.write(chdb.query(sys.argv[1], 'JSONCompact').data())"
 
 
-def test_the_same_sql_on_duckdb_and_clickhouse(made, export, run):
+@pytest.fixture
+def clickhouse(run):
+    return lambda sql: json.loads(run([sys.executable, "-c", CHDB, sql]).stdout)["data"]
+
+
+def test_the_same_sql_on_duckdb_and_clickhouse(made, export, clickhouse):
     trace, truth = made("leak")
     file = export(trace, "parquet", "--table", "events")
     ours = duckdb.sql(SQL.format(events=f"read_parquet('{file}')")).fetchall()
-    theirs = json.loads(run([sys.executable, "-c", CHDB, SQL.format(events=f"file('{file}', Parquet)")]).stdout)["data"]
+    theirs = clickhouse(SQL.format(events=f"file('{file}', Parquet)"))
     assert [list(map(str, row)) for row in ours] == [list(map(str, row)) for row in theirs]
     assert [row[1] for row in ours if row[0] == "GPU 0"] == [truth["peak"]]
 
@@ -97,7 +102,7 @@ def test_query_of_many_traces(build, run, query, tmp_path):
         [(rank, "node", truth[rank]["peak"]) for rank in range(3)]
 
 
-def test_files_partitioned_by_run_host_and_rank(build, run, query, tmp_path):
+def test_files_partitioned_by_run_host_and_rank(build, run, query, clickhouse, tmp_path):
     """As the guide writes them; the same SQL runs on DuckDB and ClickHouse, which take the columns from the names of the folders."""
     folder, truth = tmp_path / "today", {}
     folder.mkdir()
@@ -108,7 +113,7 @@ def test_files_partitioned_by_run_host_and_rank(build, run, query, tmp_path):
     sql = "select run, host, rank, max(live) as peak, count(*) as n from {events} group by run, host, rank order by rank"
     files = f"'{tmp_path}/events/**/*.parquet'"
     ours = duckdb.sql(sql.format(events=f"read_parquet({files}, hive_partitioning=true)")).fetchall()
-    theirs = json.loads(chdb.query(sql.format(events=f"file({files}, Parquet)"), "JSONCompact").data())["data"]
+    theirs = clickhouse(sql.format(events=f"file({files}, Parquet)"))
     assert [list(map(str, row)) for row in ours] == [list(map(str, row)) for row in theirs]
     assert [row[:4] for row in ours] == [("today", "node", rank, truth[rank]["peak"]) for rank in range(2)]
 
