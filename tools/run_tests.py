@@ -69,6 +69,7 @@ def steps():
         tool("check_text"),
         tool("check_length"),
         tool("check_packages"),
+        shell("check", "names", py, "-m", "ruff", "check", "--quiet", "--no-cache"),
         tool("check_format"),
         tool("check_inject", str(BUILD / "libvramscope_inject.so")),
         shell("check", "unit", "ctest", "--test-dir", str(BUILD), "-j", jobs, "--output-on-failure", "--no-tests=error", "-LE", "soak",

@@ -5,7 +5,6 @@
 
 `python` records a program that uses no framework, so that it works with every Python. Ends with code 1 if anything differs.
 """
-import json
 import os
 import platform
 import subprocess

@@ -1,6 +1,5 @@
 """A program that starts sub-interpreters, also those with a lock of their own (Python 3.12 and later), prints what it prints alone."""
 import subprocess
-import sys
 
 import pytest
 

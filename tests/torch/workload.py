@@ -117,7 +117,7 @@ def case_tags():
 
 
 def case_checkpoint(kind):
-    import torch.utils.checkpoint
+    import torch.utils.checkpoint  # noqa: F401
     train(Net(checkpoint=kind), 3)
     return {}
 

@@ -17,7 +17,7 @@ import weakref
 from types import CodeType, FunctionType
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import emit, torch_frames, torch_names, wrapping
+from . import torch_frames, torch_names, wrapping
 
 
 class Origin(NamedTuple):
