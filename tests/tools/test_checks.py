@@ -133,6 +133,22 @@ def test_format_refuses_and_fixes(tmp_path, root):
     assert tool(root, "check_format", path).returncode == 0
 
 
+@pytest.mark.parametrize("text, said", [
+    ("print(undefined_name)", "F821"),
+    ("import json", "F401"),
+    ("print(", "invalid-syntax"),
+])
+def test_names_refuse(tmp_path, root, text, said):
+    def ruff(text):
+        (tmp_path / "a.py").write_text(text + "\n")
+        return subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format=concise",
+                               f"--config={root / 'pyproject.toml'}", tmp_path], capture_output=True, text=True)
+
+    assert ruff("import json\nkept = json.loads('1')").returncode == 0
+    done = ruff(text)
+    assert done.returncode == 1 and said in done.stdout
+
+
 def test_schema_check_refuses_a_stale_file(tmp_path, root):
     for part in ("tools/gen_schema.py", "schema/trace/schema.json", "src/trace/gen/schema.h", "src/trace/gen/schema.cpp",
                  "src/trace/gen/site_flags.h", "docs/format/tables.md", "src/base/gen/enums.h", "python/vramscope/_schema.py"):
