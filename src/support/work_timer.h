@@ -11,7 +11,13 @@ namespace vramscope::support {
 // threads do more than one second of it per second.
 class WorkTimer {
  public:
-  double seconds() const { return std::min(now(CLOCK_MONOTONIC) - began_, now(CLOCK_PROCESS_CPUTIME_ID) - worked_); }
+  struct Seconds {
+    double elapsed, processor;
+  };
+
+  static double work(Seconds seconds) { return std::min(seconds.elapsed, seconds.processor); }
+
+  double seconds() const { return work({now(CLOCK_MONOTONIC) - began_, now(CLOCK_PROCESS_CPUTIME_ID) - worked_}); }
 
  private:
   static double now(clockid_t clock) {
