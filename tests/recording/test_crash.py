@@ -90,6 +90,7 @@ def crash(victim, moment, vramscope, tmp_path, counters, traces_in, started, mor
     folder = tmp_path / "out"
     run, child = started()
     time.sleep(moment)  # any moment will do: whenever it is, what had returned must be in the trace
+    finished = victim == "program"
     if victim == "program":
         kill_and_wait(child)
         completed = counters.read(THREADS)
@@ -110,14 +111,16 @@ def crash(victim, moment, vramscope, tmp_path, counters, traces_in, started, mor
         run.wait(600)
         completed = counters.read(THREADS)
         recovered = subprocess.run([vramscope, "recover", folder], capture_output=True, text=True, timeout=600)
-        assert recovered.returncode == 0, recovered.stderr
+        # Between the two kills, the collector may have seen the program die and come to the end of its work.
+        finished = victim == "both" and recovered.stderr.endswith("nothing to recover; every recording finished normally\n")
+        assert recovered.returncode == (2 if finished else 0), recovered.stderr
         assert not list(folder.glob(".spool*")), "the spool is gone after the recovery"
     run.stderr.close()
     traces = traces_in(folder)
     assert len(traces) == 1
     assert not traces[0].remark
     check_blocks(traces[0], completed)
-    if victim == "program":
+    if finished:
         assert traces[0].settings()["process.signal"] == "9"
     names = {event["op"] for event in traces[0].kind("alloc")}
     assert "" not in names, "an op has lost its name"
