@@ -2,6 +2,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 from wheel_backend import TAG, version
@@ -108,9 +109,14 @@ def test_the_recipe_is_of_this_version(root):
     assert recipe["build"]["script"] == [f"python -m pip install --no-deps --no-index vramscope-${{{{ version }}}}-{TAG}.whl"]
 
 
-def test_the_container_file(root):
+def test_the_container_file(root, run):
     text = re.sub(r"\\\n", " ", (root / "packaging/Containerfile").read_text())
     words = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     assert {word for word, _ in words} <= {"FROM", "RUN", "COPY", "WORKDIR", "ENTRYPOINT", "CMD"}
     assert re.search(r"^build:", (root / "Makefile").read_text(), re.MULTILINE) and "make build" in text
     assert json.loads(dict(words)["ENTRYPOINT"]) == ["vramscope"]
+    # The image is built from the whole checkout, without what is built or fetched beside it.
+    ignored = (root / "packaging/Containerfile.dockerignore").read_text().split()
+    tracked = [Path(file) for file in run(["git", "-C", root, "ls-files"]).stdout.splitlines()]
+    heads = {one: {Path(*file.parts[:one.count("/") + 1]) for file in tracked} for one in ignored}
+    assert Path("src") in heads["build*"] and [head for one in ignored for head in heads[one] if head.match(one)] == []
