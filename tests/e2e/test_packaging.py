@@ -102,11 +102,17 @@ def test_the_workflow_uses_the_action_as_it_is(root):
     assert "${{" not in ours["run"]
 
 
-def test_the_recipe_is_of_this_version(root):
+def test_the_recipe_is_of_this_package(root):
+    """Version, wheel and program; the program and the libraries stay as they were built."""
+    import tomllib
+
     import yaml
     recipe = yaml.safe_load((root / "packaging/conda/recipe.yaml").read_text())
     assert recipe["context"]["version"] == version()
     assert recipe["build"]["script"] == [f"python -m pip install --no-deps --no-index vramscope-${{{{ version }}}}-{TAG}.whl"]
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    assert recipe["build"]["python"]["entry_points"] == [f"{name} = {function}" for name, function in scripts.items()]
+    assert recipe["build"]["dynamic_linking"]["binary_relocation"] is False     # rattler-build would rewrite their search paths
 
 
 def test_the_container_file(root, run):
