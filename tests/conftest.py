@@ -100,16 +100,31 @@ def tensorflow(request):
     return request.param, tensorflow_python(request.param)
 
 
+def part_of(framework, path, what):
+    """`path`, which belongs to the tests with TORCH or JAX; that variable as 0 leaves them out."""
+    if os.environ.get(framework) == "0":
+        pytest.skip(f"{framework}=0: the tests with it are left out")
+    if not path.exists():
+        (pytest.fail if REQUIRE_ALL else pytest.skip)(f"{path} ({what}) is missing; `make test` makes it, {framework}=0 leaves these tests out")
+    return path
+
+
+@pytest.fixture(scope="session", name="part_of")
+def part_of_fixture():
+    """part_of("JAX", path, what) -> path; the test is skipped or fails where it is missing."""
+    return part_of
+
+
 @pytest.fixture(scope="session")
 def torch_python():
     """The interpreter with PyTorch. VRAMSCOPE_PYTHON_TORCH names another one."""
-    if os.environ.get("TORCH") == "0":
-        pytest.skip("TORCH=0: the tests with PyTorch are left out")
-    python = Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python"))
-    if not python.exists():
-        message = f"{python} with PyTorch is missing; `make test` makes it, TORCH=0 leaves these tests out"
-        (pytest.fail if os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1" else pytest.skip)(message)
-    return python
+    return part_of("TORCH", Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python")), "Python with PyTorch")
+
+
+@pytest.fixture(scope="session")
+def jax_python():
+    """The interpreter with JAX. VRAMSCOPE_PYTHON_JAX names another one."""
+    return part_of("JAX", Path(os.environ.get("VRAMSCOPE_PYTHON_JAX", ROOT / ".venv-jax/bin/python")), "Python with JAX")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,10 @@ namespace {
 
 using trace::SourceState;
 
+// 2000. A profile of another tool may count from an instant of its own, which is in 1970: it says nothing about when files were
+// written.
+constexpr std::uint64_t kEarliestStart = 946'684'800'000'000;
+
 std::vector<TextLine> lines_of(std::string_view text) {
   std::vector<TextLine> lines;
   while (!text.empty() && lines.size() < analyze::kMostSourceLines) {
@@ -74,7 +78,8 @@ void fill_source_text(SourceText& out, const analyze::Engine& engine, const anal
     out.status = analyze::different_in(folder);
     return;
   }
-  const bool newer = kept.lines.empty() && overview.start_realtime_us > 0 && found->written_us > overview.start_realtime_us;
+  const bool newer =
+      kept.lines.empty() && overview.start_realtime_us > kEarliestStart && found->written_us > overview.start_realtime_us;
   out.text = std::move(lines);
   out.status = newer ? analyze::kChangedSince : std::string_view();
 }

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 from wheel_backend import TAG, version
@@ -101,16 +102,27 @@ def test_the_workflow_uses_the_action_as_it_is(root):
     assert "${{" not in ours["run"]
 
 
-def test_the_recipe_is_of_this_version(root):
+def test_the_recipe_is_of_this_package(root):
+    """Version, wheel and program; the program and the libraries stay as they were built."""
+    import tomllib
+
     import yaml
     recipe = yaml.safe_load((root / "packaging/conda/recipe.yaml").read_text())
     assert recipe["context"]["version"] == version()
     assert recipe["build"]["script"] == [f"python -m pip install --no-deps --no-index vramscope-${{{{ version }}}}-{TAG}.whl"]
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    assert recipe["build"]["python"]["entry_points"] == [f"{name} = {function}" for name, function in scripts.items()]
+    assert recipe["build"]["dynamic_linking"]["binary_relocation"] is False     # rattler-build would rewrite their search paths
 
 
-def test_the_container_file(root):
+def test_the_container_file(root, run):
     text = re.sub(r"\\\n", " ", (root / "packaging/Containerfile").read_text())
     words = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     assert {word for word, _ in words} <= {"FROM", "RUN", "COPY", "WORKDIR", "ENTRYPOINT", "CMD"}
     assert re.search(r"^build:", (root / "Makefile").read_text(), re.MULTILINE) and "make build" in text
     assert json.loads(dict(words)["ENTRYPOINT"]) == ["vramscope"]
+    # The image is built from the whole checkout, without what is built or fetched beside it.
+    ignored = (root / "packaging/Containerfile.dockerignore").read_text().split()
+    tracked = [Path(file) for file in run(["git", "-C", root, "ls-files"]).stdout.splitlines()]
+    heads = {one: {Path(*file.parts[:one.count("/") + 1]) for file in tracked} for one in ignored}
+    assert Path("src") in heads["build*"] and [head for one in ignored for head in heads[one] if head.match(one)] == []

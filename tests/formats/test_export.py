@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import jsonschema
 import pprof_reader
 import pytest
 from format_cases import CASES, TABLES
@@ -94,7 +95,7 @@ def test_pprof_in_go(made, export):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_speedscope(made, export, case):
+def test_speedscope(made, export, root, missing, case):
     trace, truth = made(case)
     file = json.loads(export(trace, "speedscope").read_text())
     live, allocated = file["profiles"]
@@ -102,11 +103,8 @@ def test_speedscope(made, export, case):
     assert sum(live["weights"]) == live["endValue"] == truth["peak"]
     assert len(allocated["weights"]) >= len(live["weights"])
     assert all(frame < len(file["shared"]["frames"]) for sample in allocated["samples"] for frame in sample)
-    schema = os.path.join(ROOT, "ui/node_modules/speedscope/dist/release/file-format-schema.json")
-    if os.path.exists(schema):
-        import jsonschema
-        with open(schema) as text:
-            jsonschema.validate(file, json.load(text))
+    schema = root / "ui/node_modules/speedscope/dist/release/file-format-schema.json"
+    jsonschema.validate(file, json.loads(schema.read_text() if schema.exists() else missing(schema)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -191,14 +189,11 @@ def test_lists_of_a_snapshot_are_in_batches(build, run, export, tmp_path):
     assert len(pickle.loads(data)["device_traces"][0]) > 6000 and 100 < most <= 1000
 
 
-def test_torch_reads_its_snapshot(made, export, root):
+def test_torch_reads_its_snapshot(made, export, torch_python):
     """PyTorch's own tool."""
-    python = root / ".venv-torch/bin/python"
-    if not python.exists():
-        pytest.skip("PyTorch is not installed; make it with `make test`")
     trace, truth = made("autotune")
     file = export(trace, "torch-snapshot")
-    done = subprocess.run([python, "-c", """
+    done = subprocess.run([torch_python, "-c", """
 import pickle, sys
 from torch.cuda import _memory_viz as viz
 snapshot = pickle.load(open(sys.argv[1], "rb"))
@@ -330,6 +325,27 @@ def test_xplane(made, export, newest_tensorflow, run, root, tmp_path):
     assert len(theirs) == truth["allocs"]
     assert [(t["allocator"], t["address"], t["requested_bytes"], t["allocation_bytes"], t["tf_op"], t["shape"]) for t in theirs] == \
         [(o["pool"], o["address"], o["requested"], o["granted"], o["op"], o["shape"]) for o in ours if o["level"] == "tensor"]
+
+
+XPROF = """
+import json, sys
+import tensorflow
+from tensorflow.python.profiler.internal import _pywrap_profiler
+profile, ok = _pywrap_profiler.xspace_to_tools_data([sys.argv[1]], "memory_profile", {})
+assert ok
+print(json.dumps({name: each["profileSummary"] for name, each in json.loads(profile)["memoryProfilePerAllocator"].items()}))
+"""
+
+
+@pytest.mark.parametrize("case", ["autotune", "leak"])
+def test_xprof_shows_the_peak(made, export, python_with, run, tmp_path, case):
+    """By XProf's own memory profile, which TensorFlow contained up to 2.18."""
+    trace, truth = made(case)
+    file = tmp_path / "run.xplane.pb"
+    file.write_bytes(export(trace, "xplane").read_bytes())
+    shown = json.loads(run([python_with("2.18"), "-c", XPROF, file]).stdout.splitlines()[-1])
+    (pool,) = shown.values()
+    assert int(pool["peakBytesUsageLifetime"]) == int(pool["peakStats"]["heapAllocatedBytes"]) == truth["peak"]
 
 
 def test_a_snapshot_of_hostile_names_can_be_read(build, vramscope, tmp_path):

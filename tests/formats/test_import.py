@@ -6,6 +6,7 @@ import pickle
 import random
 import subprocess
 
+import pprof_reader
 import pytest
 import torch_allocator
 from format_cases import CASES
@@ -189,20 +190,28 @@ def test_tensorflow_log(tensorflow_files, imported, answer):
     assert (event["requested"], event["limit"], event["op"]) == (truth["failed"]["bytes"], 64 << 20, "AddV2")
 
 
-def test_kineto(root, imported, answer, tmp_path):
-    """torch.profiler on the CPU; the totals are those of its own key averages."""
-    python = root / ".venv-torch/bin/python"
-    if not python.exists():
-        pytest.skip("PyTorch is not installed; make it with `make test`")
+def test_kineto(torch_python, imported, answer, export, tmp_path):
+    """torch.profiler on the CPU; the totals and the instant of the peak are those of its own list of events."""
     file = tmp_path / "trace.json"
-    done = subprocess.run([python, os.path.join(PROGRAMS, "torch_profile.py"), file], capture_output=True, text=True)
+    done = subprocess.run([torch_python, os.path.join(PROGRAMS, "torch_profile.py"), file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     truth = json.loads(done.stdout.splitlines()[-1])
     packed = tmp_path / "trace.json.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     for each in (file, packed):
-        peak, end, allocs = figures(answer, imported(each), "host")
-        assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
+        trace = imported(each)
+        assert figures(answer, trace, "host") == (truth["peak"], truth["end"], truth["allocs"])
+        assert abs(pprof_reader.read(export(trace, "pprof")).time_nanos - truth["peak_ns"]) < 2000
+
+
+def test_start_of_a_chrome_trace(imported, export, tmp_path):
+    """Up to PyTorch 2.1 times count from 1970, since then from an instant that is written before or after the events."""
+    event = '{"ph": "i", "name": "[memory]", "ts": %s, "args": {"Bytes": 8, "Addr": 4096, "Device Type": 0, "Device Id": -1}}'
+    base = '"baseTimeNanoseconds": 1700000000000000000'
+    for name, text in {"old": '{"traceEvents": [%s]}' % event % "1700000000123456.5", "before": '{%s, "traceEvents": [%s]}' % (base, event % "123456.789"),
+                       "after": '{"traceEvents": [\n%s\n],\n%s}' % (event % "123456.789", base)}.items():
+        (tmp_path / name).write_text(text)
+        assert pprof_reader.read(export(imported(tmp_path / name), "pprof")).time_nanos == 1_700_000_000_123_456_000, name
 
 
 def test_rmm(imported, answer, tmp_path):
@@ -221,9 +230,12 @@ def test_rmm(imported, answer, tmp_path):
             live += size
             rows.append(f"7,{time},allocate,{address:#x},{size},0x0")
         most = max(most, live)
+    rows.append("7,00:20:00.000000,allocate failure,(nil),5000,0x0")
     file = tmp_path / "rmm.csv"
     file.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + "\n".join(rows) + "\n")
-    assert figures(answer, imported(file))[:2] == (most, live)
+    trace = imported(file)
+    assert figures(answer, trace)[:2] == (most, live)
+    assert [event["requested"] for event in answer("oom", trace)["events"]] == [5000]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -231,11 +243,13 @@ def test_rmm(imported, answer, tmp_path):
 def test_export_and_import(made, export, imported, answer, case, to, options):
     """What a format keeps survives the way out and back."""
     trace, truth = made(case)
-    peak, end, allocs = figures(answer, imported(export(trace, to, *options)))
+    again = imported(export(trace, to, *options))
+    peak, end, allocs = figures(answer, again)
     if to == "pprof":  # one instant
         assert peak == end == truth["peak"]
     else:
         assert (peak, end, allocs) == (truth["peak"], truth["end"], truth["allocs"])
+        assert pprof_reader.read(export(again, "pprof")).time_nanos == pprof_reader.read(export(trace, "pprof")).time_nanos
 
 
 def test_failed_requests_survive_export_and_import(made, export, imported, answer):
@@ -315,13 +329,10 @@ print(len(jax.live_arrays()), sum(array.nbytes for array in jax.live_arrays()))
 """
 
 
-def test_jax(root, imported, answer, tmp_path):
+def test_jax(jax_python, imported, answer, tmp_path):
     """A device memory profile of JAX on the CPU, against its own list of live arrays."""
-    python = root / ".venv-jax/bin/python"
-    if not python.exists():
-        pytest.skip("JAX is not installed")
     file = tmp_path / "memory.prof"
-    done = subprocess.run([python, "-c", JAX, file], capture_output=True, text=True)
+    done = subprocess.run([jax_python, "-c", JAX, file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     blocks, live = map(int, done.stdout.split())
     assert figures(answer, imported(file), "host") == (live, live, blocks)

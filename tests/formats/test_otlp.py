@@ -119,4 +119,5 @@ def test_a_collector_that_answers_a_byte_at_a_time_does_not_hold_up_the_command(
 def test_wrong_addresses(vramscope, run, address):
     done = run([vramscope, "top", "--otlp", address], code=2)
     assert "--otlp" in done.stderr and done.stderr.count("\n") == 1
+    assert ("OpenTelemetry Collector" in done.stderr) == address.startswith("https")
     run([vramscope, "run", "--otlp", address, "--", "true"], code=2)

@@ -1,6 +1,8 @@
 """Parquet files by three readers of others: pyarrow, DuckDB and ClickHouse (chDB). The same SQL runs on both engines."""
 import json
 import os
+import pickle
+import re
 import sys
 
 import duckdb
@@ -81,6 +83,43 @@ def test_tables_are_named_as_in_sql(made, query):
     trace, truth = made("autotune")
     assert query(trace, "SELECT COUNT(*) AS n FROM BLOCKS", "--format", "csv").stdout == f"n\n{truth['allocs']}\n"
     assert query(trace, "show tables", "--format", "csv").stdout.split() == ["name", *sorted(TABLES)]
+
+
+def documented_columns(root):
+    """The table of tables in the guide: name -> columns, without what it says of them."""
+    guide = (root / "docs/guide/formats.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|$", guide[guide.index("\n## Tables"):], re.MULTILINE)
+    return {name: re.sub(r" \([^)]*\)", "", columns).split(", ") for name, columns in rows}
+
+
+def test_the_guide_lists_every_table_and_column(made, query, root):
+    trace, _ = made("killed")
+    documented = documented_columns(root)
+    assert sorted(documented) == sorted(TABLES)
+    # The program writes the tables that a query names.
+    sql = "select table_name, column_name from information_schema.columns where table_name in ({}) order by ordinal_position"
+    rows = json.loads(query(trace, sql.format(", ".join(f"'{name}'" for name in TABLES)), "--format", "json").stdout)
+    for table in TABLES:
+        assert [row["column_name"] for row in rows if row["table_name"] == table] == ["run", "host", "rank", *documented[table]], table
+
+
+def test_names_with_quotes(vramscope, build, run, query, clickhouse, tmp_path):
+    """In the trace, and in the names of the folder, the file and the result."""
+    folder = tmp_path / """it's "today"; drop $1"""
+    folder.mkdir()
+    frame = {"filename": """o'neil's "model".py""", "line": 3, "name": "f('x')"}
+    alloc = {"action": "alloc", "addr": 1 << 20, "size": 512, "stream": 0, "time_us": 5, "frames": [frame]}
+    (folder / "it's.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [[alloc]]}))
+    trace = folder / "it's-100-1.vram"
+    run([vramscope, "import", folder / "it's.pickle", "-o", trace])
+    sql = """select file, "function" from stacks where file = 'o''neil''s "model".py'"""
+    assert json.loads(query(trace, sql, "--format", "json").stdout) == [{"file": frame["filename"], "function": frame["name"]}]
+    out = folder / "the result's.parquet"
+    query(folder, "select run, host, file from stacks", "--format", "parquet", "-o", out)
+    expected = [(folder.name, "it's", frame["filename"])]
+    assert [tuple(row.values()) for row in parquet.read_table(out).to_pylist()] == expected
+    quoted = str(out).replace("'", "''")
+    assert [tuple(row) for row in clickhouse(f"select run, host, file from file('{quoted}', Parquet)")] == expected
 
 
 def test_json_of_a_query_is_json(made, query):

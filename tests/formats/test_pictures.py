@@ -27,10 +27,10 @@ def test_svg(made, export, case):
     assert "GPU 0: live memory, peak" in chart.find(space + "title").text
 
 
-def test_png(made, vramscope, run, export, tmp_path):
+def test_png(made, vramscope, run, export, missing, tmp_path):
     """Every color of the chart is in the picture, at twice the size; the middle of an area has its color."""
     if not shutil.which("rsvg-convert"):
-        pytest.skip("rsvg-convert is missing; `make test` installs it where the distribution has it")
+        missing("rsvg-convert")
     trace, _ = made("leak")
     picture = image.open(export(trace, "png")).convert("RGB")
     assert picture.size == (1920, 840)

@@ -32,9 +32,10 @@ class SourceTest : public ::testing::Test {
   };
 
   // The answer about `file` of a trace in which line 2 of it allocates.
-  SourceText answer(const std::string& file, const std::optional<Kept>& kept = {}, const fs::path& root = {}) {
+  SourceText answer(const std::string& file, const std::optional<Kept>& kept = {}, const fs::path& root = {},
+                    std::uint64_t start_us = 0) {
     const fs::path trace = folder_ / fmt::format("{}.vram", ++traces_);
-    auto maker = tracegen::Maker::create(trace, {});
+    auto maker = tracegen::Maker::create(trace, {.start_realtime_us = start_us});
     EXPECT_TRUE(maker);
     maker->alloc({.op = "Relu", .bytes = 1024, .file = file, .line = 2});
     if (kept) maker->source(file, kept->state, kept->lines);
@@ -105,6 +106,14 @@ TEST_F(SourceTest, ShowsAFileBelowTheRootThatAgreesWithTheTrace) {
   const SourceText other = answer("/elsewhere/src/train.py", Kept{.lines = {{2, "make_four()"}}}, root);
   EXPECT_EQ(joined(other), "2 make_four()\n");
   EXPECT_NE(other.status.find("different version"), std::string::npos);
+}
+
+TEST_F(SourceTest, SaysThatAFileIsNewerOnlyIfItIsKnown) {
+  const fs::path root = folder_ / "root";
+  const auto status = [&](std::uint64_t start_us) { return answer("/elsewhere/src/train.py", {}, root, start_us).status; };
+  EXPECT_NE(status(1'000'000'000'000'000).find("moved"), std::string::npos);  // recorded in 2001, written now
+  EXPECT_EQ(status(1), "");                                                   // imported from a profile without times
+  EXPECT_EQ(status(0), "");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace vramscope::tracegen {
 
 Result<Maker> Maker::create(const std::filesystem::path& path, const Options& options) {
-  auto writer = trace::Writer::create(path, {});
+  auto writer = trace::Writer::create(path, {.start_realtime_us = options.start_realtime_us});
   if (!writer) return std::unexpected(writer.error());
   Maker out(std::move(*writer));
   out.us_per_event_ = options.us_per_event;

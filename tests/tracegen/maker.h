@@ -38,9 +38,10 @@ class Maker {
     int devices = 1;
     trace::Memory memory = trace::Memory::device;
     trace::Framework framework = trace::Framework::tensorflow;
-    Bfc::Options pool;
+    Bfc::Options pool = {};
     std::uint64_t us_per_event = 3;
-    bool shows_pool = true;  // its regions are recorded, and a failed request says what the pool holds and may take
+    std::uint64_t start_realtime_us = 0;  // 0: now
+    bool shows_pool = true;               // its regions are recorded, and a failed request says what the pool holds and may take
   };
   static Result<Maker> create(const std::filesystem::path& path, const Options& options);
   Maker(Maker&&) = default;

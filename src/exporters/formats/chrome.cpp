@@ -142,7 +142,9 @@ Status write(const Request& request, Output& out) {
   write_counters(*timeline, events);
   write_slices(*timeline, events);
   if (request.full) write_memory_events(request, events);
-  out.write(fmt::format("\n],\"otherData\":{{\"writer\":\"vramscope {}\"}}}}\n", VRAMSCOPE_VERSION));
+  // As PyTorch's profiler writes the instant from which times count.
+  out.write(fmt::format("\n],\"baseTimeNanoseconds\":{},\"otherData\":{{\"writer\":\"vramscope {}\"}}}}\n",
+                        timeline->start_realtime_us * 1000, VRAMSCOPE_VERSION));
   return {};
 }
 

@@ -14,7 +14,8 @@ extern const Importer kImporter;
 
 namespace {
 
-constexpr std::string_view kEvents = "\"traceEvents\"", kMemory = "[memory]", kStep = "ProfilerStep#";
+constexpr std::string_view kEvents = "\"traceEvents\"", kMemory = "[memory]", kStep = "ProfilerStep#",
+                           kBase = "\"baseTimeNanoseconds\"";
 
 // Cuts the objects out of an array without reading what is in them: a trace has millions, of which few are about memory.
 class Objects {
@@ -41,6 +42,7 @@ class Objects {
     return {};
   }
   bool cut_off() const { return cut_; }
+  std::string_view rest() const { return left_; }  // what follows the objects
 
  private:
   std::size_t end_of_text(std::size_t quote) const {
@@ -63,6 +65,14 @@ std::string_view events_in(std::string_view bytes) {
   const std::size_t name = bytes[first] == '{' ? bytes.find(kEvents) : first;
   const std::size_t bracket = name == bytes.npos ? name : bytes.find('[', name);
   return bracket == bytes.npos ? std::string_view() : bytes.substr(bracket + 1);
+}
+
+// When time 0 of the events was, in nanoseconds since 1970: PyTorch 2.2 and newer writes it beside the events. 0: not in
+// `around`.
+std::uint64_t base_ns(std::string_view around) {
+  const std::size_t name = around.find(kBase);
+  const std::size_t digit = name == around.npos ? name : around.find_first_not_of(" \t\r\n:", name + kBase.size());
+  return digit == around.npos ? 0 : number_in(around.substr(digit)).value_or(0);
 }
 
 double number_of(const support::JsonValue& object, std::string_view name) {
@@ -137,10 +147,13 @@ bool recognizes(std::string_view bytes) {
 }
 
 Status read(std::string_view bytes, Profile& into) {
-  Objects objects(events_in(bytes));
+  const std::string_view events = events_in(bytes);
+  Objects objects(events);
   Reading reading(into);
   while (const auto object = objects.next()) reading.object(*object);
   if (objects.cut_off()) return fail("damaged Chrome trace: it is cut off");
+  const std::uint64_t before = base_ns(bytes.substr(0, bytes.size() - events.size()));
+  into.starts((before != 0 ? before : base_ns(objects.rest())) / 1000);
   return reading.finish();
 }
 

@@ -12,11 +12,12 @@ with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], pr
         kept.append(torch.relu(y))
     del kept[3:], y
 profile.export_chrome_trace(sys.argv[1])
-live = peak = allocs = 0
+live = peak = allocs = peak_ns = 0
 for event in profile.profiler.kineto_results.events():
     if event.name() != "[memory]":
         continue
     live += event.nbytes()
     allocs += event.nbytes() > 0
-    peak = max(peak, live)
-print(json.dumps({"peak": peak, "end": live, "allocs": allocs}))
+    if live > peak:
+        peak, peak_ns = live, event.start_ns()
+print(json.dumps({"peak": peak, "peak_ns": peak_ns, "end": live, "allocs": allocs}))
