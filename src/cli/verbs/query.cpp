@@ -74,7 +74,7 @@ class QueryVerb final : public VerbBody {
       if (!found) return std::unexpected(found.error());
       traces.insert(traces.end(), found->begin(), found->end());
     }
-    const auto folder = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-query-");
+    const auto folder = support::OwnedFolder::create_temporary("vramscope-query-");
     if (!folder) return std::unexpected(folder.error());
     Status written = write_tables(traces, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
@@ -82,7 +82,7 @@ class QueryVerb final : public VerbBody {
       return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output, sql});
     };
     const auto code = output_.empty() ? ask("") : write_new(output_, ask);
-    folder->remove([](std::string_view name) { return name.ends_with(".parquet"); });
+    folder->remove([](std::string_view) { return true; });
     if (code && *code == kNoDuckDb)
       return fail(fmt::format(
           "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",
