@@ -46,7 +46,7 @@ Result<int> write_new(const std::filesystem::path& output, const Write& write) {
 // Those that the query names, in any case as in SQL; of a query that names none, such as SHOW TABLES, all.
 std::function<bool(std::string_view)> tables_in(std::string sql) {
   std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto names = [sql](std::string_view table) { return sql.contains(table); };
+  auto names = [sql](std::string_view table) { return sql.contains(table); };
   if (std::ranges::any_of(exporters::tables(), names, &exporters::Table::name)) return names;
   return [](std::string_view) { return true; };
 }

@@ -128,7 +128,7 @@ void Server::start_workers() {
   try {
     while (workers_.size() < limits_.workers) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    // Near the limit of processes: those that there are do the work, and without any the loop does.
+    limits_.workers = workers_.size();  // near the limit of processes: these do the work, and without any the loop does
   }
 }
 
