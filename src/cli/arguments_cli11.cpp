@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <new>
 #include <optional>
@@ -162,6 +163,8 @@ int answer(VerbBody& body) {
     if (!code) return complain(code.error().message);
     if (std::fflush(stdout) != 0) return unwritten(errno);
     return *code == 0 && damage_was_said() ? 2 : *code;
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::system_error& error) {
     return unwritten(error.code().value());
   } catch (const std::bad_alloc&) {

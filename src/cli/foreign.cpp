@@ -24,7 +24,7 @@ class TemporaryTraces {
   Result<std::filesystem::path> import(const std::filesystem::path& file) {
     if (const auto known = traces_.find(file); known != traces_.end()) return known->second;
     if (!folder_) {
-      auto created = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-import-");
+      auto created = support::OwnedFolder::create_temporary("vramscope-import-");
       if (!created) return std::unexpected(created.error());
       folder_.emplace(std::move(*created));
     }

@@ -49,7 +49,7 @@ std::string contents(const std::filesystem::path& file) {
 }
 
 Result<std::string> png_of(const std::string& svg) {
-  const auto folder = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-picture-");
+  const auto folder = support::OwnedFolder::create_temporary("vramscope-picture-");
   if (!folder) return std::unexpected(folder.error());
   const std::filesystem::path source = folder->path() / "chart.svg", drawn = folder->path() / "chart.png";
   std::ofstream(source, std::ios::binary) << svg;

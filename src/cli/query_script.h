@@ -13,7 +13,9 @@ except ImportError:
     sys.exit(3)
 import csv, decimal, glob, json, math, os, re
 folder, form, output, sql = sys.argv[1:]
-base = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+# What does not fit into memory would otherwise go to .tmp in the current folder, wherever that leads.
+base = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": folder})
+base.execute("set enable_progress_bar = false")  # it would be part of the output
 
 def printable(value):
     # Names come from the trace: no escape sequences, and no commands to a CI system: as the tables of other verbs.

@@ -1,10 +1,13 @@
 #include "support/gzip.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "support/units.h"
 
 namespace vramscope::support {
 namespace {
@@ -59,7 +62,10 @@ Result<std::string> gunzip(std::string_view packed, std::uint64_t most) {
     out.append(buffer.data(), buffer.size() - stream.avail_out);
   }
   inflateEnd(&stream);
-  if (out.size() > most) return fail("unpacks to more than its size makes plausible");
+  if (out.size() > most)
+    return fail(
+        fmt::format("unpacks to more than {}, the limit for a file of its size; if you trust it, unpack it with gunzip first",
+                    format_size(most)));
   if (code != Z_STREAM_END) return fail("damaged gzip data");
   return out;
 }

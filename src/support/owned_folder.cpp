@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -27,9 +29,14 @@ bool is_our_file(const struct stat& info) { return S_ISREG(info.st_mode) && info
 bool is_regular(const struct stat& info) { return S_ISREG(info.st_mode); }
 
 int open_checked(int folder, const char* path, int flags, bool (*accept)(const struct stat&)) {
+  // Opening a device or a pipe has an effect already, whatever happens next.
+  struct stat info{};
+  if (fstatat(folder, path, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode)) {
+    errno = EPERM;
+    return -1;
+  }
   const int file = openat(folder, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (file < 0) return -1;
-  struct stat info{};
   if (fstat(file, &info) == 0 && accept(info)) return file;
   close(file);
   errno = EPERM;
@@ -94,6 +101,17 @@ Result<OwnedFolder> OwnedFolder::create(const std::filesystem::path& where, std:
   }
   close(marker);
   return made;
+}
+
+Result<OwnedFolder> OwnedFolder::create_temporary(std::string_view prefix) {
+  std::error_code error;
+  const std::filesystem::path where = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* chosen = getenv("TMPDIR");
+    return fail(fmt::format("{}: cannot be used for temporary files: {}; set TMPDIR to a folder that you can write to",
+                            chosen != nullptr ? chosen : "/tmp", error.message()));
+  }
+  return create(where, prefix);
 }
 
 Result<OwnedFolder> OwnedFolder::open(const std::filesystem::path& path) {

@@ -37,6 +37,8 @@ class OwnedFolder {
 
   // A new folder in `where`, named `prefix` plus random characters.
   static Result<OwnedFolder> create(const std::filesystem::path& where, std::string_view prefix, unsigned mode = 0700);
+  // One for what is not kept, where the system has its temporary files.
+  static Result<OwnedFolder> create_temporary(std::string_view prefix);
   // One that create() made for this user, closed to all others.
   static Result<OwnedFolder> open(const std::filesystem::path& path);
   OwnedFolder(OwnedFolder&& other) noexcept;

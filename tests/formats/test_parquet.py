@@ -4,6 +4,7 @@ import os
 import pickle
 import re
 import sys
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -178,6 +179,14 @@ def test_a_query_shows_hostile_names_as_text(build, run, query, tmp_path):
     assert not any(line.lstrip().startswith("::") or "##" in line for line in done.stdout.splitlines())
     done = query(trace, "select cast(layer as integer) from blocks where layer like 'bell%'", code=2)
     assert done.stderr.count("\n") == 1 and done.stderr.strip().isprintable()
+
+
+def test_a_query_spills_into_its_own_folder(made, query, tmp_path):
+    """Not into the current one, where somebody else may have put a link named .tmp; and its output is the result alone."""
+    trace, _ = made("autotune")
+    done = query(trace, "select current_setting('temp_directory') as spill, current_setting('enable_progress_bar') as bar", "--format", "json")
+    [row] = json.loads(done.stdout)
+    assert Path(row["spill"]).name.startswith("vramscope-query-") and not Path(row["spill"]).exists() and row["bar"] is False
 
 
 def test_a_query_replaces_nothing_that_appears_while_it_runs(made, query, tmp_path):

@@ -169,6 +169,19 @@ def test_one_bad_file_does_not_hide_the_others(bad):
         assert len(answers["processes"]) == 3
 
 
+def test_without_a_place_for_temporary_files(folder):
+    """The message names the place, and what to do."""
+    (folder / "log.csv").write_text("Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.000001,allocate,0x1000,256,0x0\n")
+    absent = folder / "absent"
+    for words in (["summary", "log.csv"], ["query", "clean.vram", "select 1"]):
+        assert refused(run(folder, *words, TMPDIR=absent), f"{absent}: ", "set TMPDIR")
+
+
+def test_a_link_that_leads_to_itself(folder):
+    (folder / "loop.vram").symlink_to("loop.vram")
+    assert refused(run(folder, "diff", "loop.vram", "loop.vram"), "loop.vram: Too many levels of symbolic links")
+
+
 # --- names that would move the cursor -----------------------------------------------------------------------------------------------------
 
 def test_no_verb_passes_control_characters_on(folder):

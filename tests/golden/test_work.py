@@ -17,6 +17,7 @@ BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.p
 CPU_S = 5
 REPORT_CPU_S = 40
 FIT_CPU_S = 40
+WHATIF_CPU_S = 20
 MOST_EXPORTED = 1 << 30
 DAMAGED = Path(__file__).resolve().parent.parent / "traces/damaged"
 
@@ -174,6 +175,13 @@ def test_whatif_with_sizes_that_no_device_has(tmp_path, allocator):
     done = answer(tmp_path, "whatif", "absurd.csv", "--json", *(["--allocator", allocator] if allocator else []))
     assert done.returncode == 0, (done.returncode, done.stderr)
     assert json.loads(done.stdout)["rows"]
+
+
+def test_whatif_of_more_events_than_a_file_of_its_size_has(forged):
+    """Each replay is fast, but there are as many of them as for a recording that is a thousand times as large."""
+    done = answer(forged, "whatif", "busytimeline.vram", seconds=WHATIF_CPU_S)
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stderr)
+    assert done.stderr.count("\n") == 1 and "too much work" in done.stderr, done.stderr
 
 
 def test_whatif_with_very_many_small_holes(tmp_path):

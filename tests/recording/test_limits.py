@@ -1,6 +1,8 @@
 """Near the limits of the system the command comes first: it runs, with its own exit code, recorded or not."""
 import os
+import re
 import resource
+import socket
 import subprocess
 import time
 
@@ -77,6 +79,29 @@ def test_the_training_goes_on_when_the_recording_cannot(vramscope, shared):  # n
     limits = {resource.RLIMIT_NPROC: 3}
     done = run_limited([vramscope, "run", "--live", "-o", shared / "out", "--", "/bin/sh", "-c", "kill -TERM $$"], limits, user=ALONE)
     assert done.returncode == -15, done.stderr
+
+
+@pytest.mark.parametrize("options", [["--live"], ["--metrics", "127.0.0.1:0"]], ids=lambda options: options[0])
+def test_visitors_do_not_end_the_recording(vramscope, producer, tmp_path, options):
+    """Connections of strangers leave the recorder the descriptors that it needs for new processes."""
+    folder, gate, limit = tmp_path / "out", tmp_path / "gate", {resource.RLIMIT_NOFILE: 64}
+    script = 'while [ ! -e "$2" ]; do sleep 0.1; done; for i in 1 2 3 4; do "$1" "$3/counters$i" 1 100 & done; wait; exit 7'
+    run = subprocess.Popen([str(word) for word in (vramscope, "run", *options, "-o", folder, "--", "sh", "-c", script, "sh", producer, gate, tmp_path)],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           preexec_fn=lambda: [resource.setrlimit(name, (value, value)) for name, value in limit.items()])
+    port = int(re.search(r"127\.0\.0\.1:(\d+)", run.stderr.readline()).group(1))
+    visitors = []
+    try:
+        for _ in range(150):
+            visitors.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+            visitors[-1].sendall(b"GET")
+    finally:
+        gate.touch()
+        said = run.communicate(timeout=120)[1]
+        for visitor in visitors:
+            visitor.close()
+    assert run.returncode == 7, said
+    assert len(list(folder.glob("*.vram"))) == 4 and "Too many open files" not in said, said
 
 
 @pytest.mark.parametrize("length", [0, 64 * 1024, 300 * 1024])

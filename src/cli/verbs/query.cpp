@@ -46,7 +46,7 @@ Result<int> write_new(const std::filesystem::path& output, const Write& write) {
 // Those that the query names, in any case as in SQL; of a query that names none, such as SHOW TABLES, all.
 std::function<bool(std::string_view)> tables_in(std::string sql) {
   std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto names = [sql](std::string_view table) { return sql.contains(table); };
+  auto names = [sql](std::string_view table) { return sql.contains(table); };
   if (std::ranges::any_of(exporters::tables(), names, &exporters::Table::name)) return names;
   return [](std::string_view) { return true; };
 }
@@ -74,7 +74,7 @@ class QueryVerb final : public VerbBody {
       if (!found) return std::unexpected(found.error());
       traces.insert(traces.end(), found->begin(), found->end());
     }
-    const auto folder = support::OwnedFolder::create(std::filesystem::temp_directory_path(), "vramscope-query-");
+    const auto folder = support::OwnedFolder::create_temporary("vramscope-query-");
     if (!folder) return std::unexpected(folder.error());
     Status written = write_tables(traces, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
@@ -82,7 +82,7 @@ class QueryVerb final : public VerbBody {
       return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output, sql});
     };
     const auto code = output_.empty() ? ask("") : write_new(output_, ask);
-    folder->remove([](std::string_view name) { return name.ends_with(".parquet"); });
+    folder->remove([](std::string_view) { return true; });
     if (code && *code == kNoDuckDb)
       return fail(fmt::format(
           "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,6 +50,16 @@ void let_it_wait(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
+// Whatever else the process does needs descriptors, too: visitors must not end a recording.
+Limits within_descriptors(Limits limits) {
+  constexpr std::size_t kPerConnection = 4, kPerStranger = 16, kLeastConnections = 8, kLeastStrangers = 4;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
+  limits.connections = std::min<std::size_t>(limits.connections, std::max(kLeastConnections, files.rlim_cur / kPerConnection));
+  limits.strangers = std::min<std::size_t>(limits.strangers, std::max(kLeastStrangers, files.rlim_cur / kPerStranger));
+  return limits;
+}
+
 // One question that cannot be answered (no memory for it) does not end the server.
 Response answered(const Server::Handler& handler, const Request& request) try {
   return handler(request);
@@ -59,7 +70,7 @@ Response answered(const Server::Handler& handler, const Request& request) try {
 }  // namespace
 
 Server::Server(Handler handler, Limits limits, Quick quick)
-    : handler_(std::move(handler)), quick_(std::move(quick)), limits_(limits) {
+    : handler_(std::move(handler)), quick_(std::move(quick)), limits_(within_descriptors(limits)) {
   if (limits_.workers == 0) limits_.workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
 }
 
@@ -117,7 +128,7 @@ void Server::start_workers() {
   try {
     while (workers_.size() < limits_.workers) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    // Near the limit of processes: those that there are do the work, and without any the loop does.
+    limits_.workers = workers_.size();  // near the limit of processes: these do the work, and without any the loop does
   }
 }
 

@@ -29,8 +29,8 @@
 namespace vramscope::serve::http {
 
 struct Limits {
-  std::size_t connections = 256;
-  std::size_t strangers = 64;  // of these, connections that have not presented the secret
+  std::size_t connections = 256;  // a quarter of the descriptors that the process may open, if that is less
+  std::size_t strangers = 64;     // of these, connections that have not presented the secret; a sixteenth
   std::size_t streams = 32;
   std::size_t workers = 0;                 // 0: one per processor, at least two, at most eight
   std::chrono::milliseconds head{10'000};  // for a whole head, from the connection or from its first byte

@@ -24,12 +24,17 @@ class Work {
  public:
   static constexpr std::uint64_t kLeast = 200'000'000, kPerEvent = 100;
   explicit Work(std::uint64_t events) : left_(kLeast + kPerEvent * events) {}
+  // Also limits the events of all replays together, to those of a question about a recording of `events` or about a small one:
+  // what a file claims to hold may be more than it can hold.
+  static constexpr std::uint64_t kLeastReplayed = 20'000'000, kReplays = 400;
+  void limit_replays(std::uint64_t events) { replayed_left_ = kLeastReplayed + kReplays * events; }
 
   void spend(std::uint64_t blocks) { left_ -= blocks < left_ ? blocks : left_; }
-  bool exhausted() const { return left_ == 0; }
+  void replay(std::uint64_t events) { replayed_left_ -= events < replayed_left_ ? events : replayed_left_; }
+  bool exhausted() const { return left_ == 0 || replayed_left_ == 0; }
 
  private:
-  std::uint64_t left_;
+  std::uint64_t left_, replayed_left_ = kUnlimited;
 };
 
 struct DeviceOptions {
@@ -57,6 +62,9 @@ class Device {
 
   void spend(std::uint64_t blocks) const {
     if (options_.work != nullptr) options_.work->spend(blocks);
+  }
+  void begin_replay(std::uint64_t events) const {
+    if (options_.work != nullptr) options_.work->replay(events);
   }
   bool exhausted() const { return options_.work != nullptr && options_.work->exhausted(); }
 

@@ -31,6 +31,7 @@ std::unique_ptr<Allocator> make_allocator(const Scenario& scenario) {
 
 Outcome replay(std::span<const Event> events, Allocator& allocator, OnFailure on_failure, std::span<const char> optional) {
   Outcome out;
+  allocator.device().begin_replay(events.size());
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     if (allocator.device().exhausted()) break;
