@@ -147,11 +147,17 @@ def _is_callable(module: Any) -> bool:
     return type(module).forward is not _torch.nn.Module.forward
 
 
+def _may_be_skipped(whole: Any, part: Any) -> bool:
+    """Whether a program may well call the parts of a model and never the whole. Sequential only lists them: checkpoint_sequential() and loops over its
+    layers call them one by one."""
+    return type(whole) is _torch.nn.Sequential or not (_is_callable(whole) and _is_callable(part))
+
+
 def _whole(module: Any) -> Any:
     """The model that a module is a part of, if that is never called itself."""
     for _ in range(100):
         whole = _part_of.get(module, lambda: None)()
-        if whole is None or all(part is not module for part in whole.children()) or (_is_callable(whole) and _is_callable(module)):
+        if whole is None or all(part is not module for part in whole.children()) or not _may_be_skipped(whole, module):
             return module
         module = whole
     return module
