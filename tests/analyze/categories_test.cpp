@@ -87,6 +87,21 @@ TEST_F(CategoriesTest, WhatTheBackwardPassReadsIsAnActivationWheneverItIsFreed) 
   EXPECT_EQ((said[{"net/dense/MatMul", "output"}]), "temporaries");
 }
 
+// TensorFlow calls every variable "Variable" that the program does not name.
+TEST_F(CategoriesTest, VariablesOfOneNameAreSeveral) {
+  Maker m = maker();
+  const Handle first = m.alloc({"AddV2", "output", 4096}).value(), second = m.alloc({"Fill", "output", 1024}).value();
+  for (int step = 1; step <= 4; ++step) {
+    m.mark(MarkKind::step, MarkEdge::begin, "train", step);
+    m.free(m.alloc({"MatMul", "output", 8192}).value());
+    m.mark(MarkKind::step, MarkEdge::end, "train", step);
+    for (const Handle& variable : {first, second}) m.tag(variable, trace::Category::parameter, "Variable", "");
+  }
+  auto said = at_peak(m);
+  EXPECT_EQ((said[{"AddV2", "output"}]), "parameters");
+  EXPECT_EQ((said[{"Fill", "output"}]), "parameters");
+}
+
 TEST_F(CategoriesTest, AnEvaluationRunsTheSameOpsAndKeepsNothing) {
   Maker m = maker();
   m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});

@@ -212,5 +212,17 @@ def losses_kept_as_tensors():
         losses.append(loss.detach())
 
 
+@program("tutorial", steps=STEPS, also=PEAKS)
+def blocks_recomputed_one_by_one():
+    """Nobody calls the model: its blocks are called in groups, and again in the backward pass."""
+    from torch.utils.checkpoint import checkpoint_sequential
+    model, head = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(4))), nn.Linear(64, 10)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
+    for _ in range(STEPS):
+        features = checkpoint_sequential(model, 2, torch.randn(64, 64, requires_grad=True), use_reentrant=True)
+        step_of(optimizer, F.cross_entropy(head(features), torch.randint(0, 10, (64,))))
+    return [path for path, _ in model.named_modules() if path] + ["Sequential", "Linear"]
+
+
 if __name__ == "__main__":
     run_all()

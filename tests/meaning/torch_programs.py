@@ -264,6 +264,27 @@ def averaged():
     return oracle
 
 
+class Statistics(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("products", torch.zeros(width, width))
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.products = 0.9 * self.products + 0.1 * (x.t() @ x)
+        return x
+
+
+def replaced():
+    """A buffer is another tensor after each forward pass, and all of them are after a change of type."""
+    model = nn.Sequential(nn.Linear(256, 512), Statistics(512), nn.BatchNorm1d(512), nn.ReLU(), nn.Linear(512, 10))
+    model.register_buffer("mask", torch.ones(512, 512))
+    with torch.no_grad():
+        model.eval()(torch.randn(2, 256))
+    return train(model.train().double(), lambda: (torch.randn(64, 256).double(), torch.randint(0, 10, (64,))), classified)
+
+
 def run(name):
     torch.manual_seed(0)
     return globals()[name]()

@@ -37,6 +37,10 @@ def install(torch: Any) -> None:
     watch = getattr(torch.nn.modules.module, "register_module_module_registration_hook", None)     # since PyTorch 2.0
     if watch is not None:
         watch(_became_part)
+    for kind, category in (("buffer", "buffer"), ("parameter", "parameter")):
+        watch = getattr(torch.nn.modules.module, f"register_module_{kind}_registration_hook", None)
+        if watch is not None:
+            watch(functools.partial(_was_set, category))
     wrapping.wrap(torch.nn.Module, "__setstate__", after=_was_copied)
 
 
@@ -94,6 +98,32 @@ def _became_part(module: Any, _: str, part: Any) -> None:
         emit.quietly(lambda: _part_of.__setitem__(part, weakref.ref(module)))
 
 
+_prefixes: "weakref.WeakKeyDictionary[Any, Tuple[str, str]]" = weakref.WeakKeyDictionary()     # of a layer's own tensors, and the layer
+
+
+def _was_set(category: str, module: Any, name: str, tensor: Any) -> None:
+    """`self.mean = ...` in a forward pass: from now on, another tensor is the buffer or the parameter."""
+    if tensor is not None and not _compiling():
+        emit.quietly(lambda: _tag_set(category, module, name, tensor))
+
+
+def _tag_set(category: str, module: Any, name: str, tensor: Any) -> None:
+    known = _prefixes.get(module)
+    if known is not None:
+        torch_tags.tag_tensors(((known[0] + name, known[1], tensor),), category)
+
+
+def tag_buffers() -> None:
+    """Again, because `model.double()` and `model.to()` replace them without a word."""
+    for model in list(_models):
+        root = model.root()
+        for module in () if root is None else root.modules():
+            known = _prefixes.get(module)
+            if known is not None:
+                buffers = module.named_buffers(recurse=False)
+                torch_tags.tag_tensors(((known[0] + name, known[1], buffer) for name, buffer in buffers), "buffer")
+
+
 _copies: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
@@ -117,11 +147,17 @@ def _is_callable(module: Any) -> bool:
     return type(module).forward is not _torch.nn.Module.forward
 
 
+def _may_be_skipped(whole: Any, part: Any) -> bool:
+    """Whether a program may well call the parts of a model and never the whole. Sequential only lists them: checkpoint_sequential() and loops over its
+    layers call them one by one."""
+    return type(whole) is _torch.nn.Sequential or not (_is_callable(whole) and _is_callable(part))
+
+
 def _whole(module: Any) -> Any:
     """The model that a module is a part of, if that is never called itself."""
     for _ in range(100):
         whole = _part_of.get(module, lambda: None)()
-        if whole is None or all(part is not module for part in whole.children()) or (_is_callable(whole) and _is_callable(module)):
+        if whole is None or all(part is not module for part in whole.children()) or not _may_be_skipped(whole, module):
             return module
         module = whole
     return module
@@ -159,6 +195,8 @@ def name_model(root: Any) -> None:
         path = model + path
         return path, path.rpartition(".")[0] or kind
 
+    for path, module in modules:
+        _prefixes[module] = (model + path + "." if path else model, model + path or kind)
     for path, parameter in parameters:
         _parameters[id(parameter)] = (weakref.ref(parameter), *owned(path))
     torch_tags.tag_tensors(((*owned(path), parameter) for path, parameter in parameters), "parameter")

@@ -22,6 +22,14 @@ class _Known:
         self.naming = -1        # torch_names.naming when the names were looked up
         self.gradients: Optional[torch_tags.Gradients] = None
         self.names: Dict[int, Tuple[str, str]] = {}
+        self.ends: List["weakref.ref[Any]"] = []        # the first and the last parameter
+        self.places: List[int] = []                     # and where they were when everything was tagged
+
+    def has_moved(self) -> bool:
+        """Whether `parameter.data = ...` or `model.double()` gave the parameters other blocks. If so, it did so to all of them."""
+        places = [0 if parameter is None else torch_tags.place(parameter)[0] for parameter in (end() for end in self.ends)]
+        moved, self.places = places != self.places, places
+        return moved
 
     def refresh(self, optimizer: Any) -> None:
         """Looks up the parameters again if some were added (unfreezing) or renamed."""
@@ -33,6 +41,7 @@ class _Known:
             torch_names.name_of(p) or (f"parameter {i}", "") for i, p in enumerate(parameters)]
         self.names = {id(p): name for p, name in zip(parameters, names)}
         self.gradients = torch_tags.Gradients(parameters, names)
+        self.ends = [weakref.ref(parameter) for parameter in (parameters[:1] + parameters[-1:])]
 
 
 _known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
@@ -144,9 +153,11 @@ def _step_done(optimizer: Any) -> None:
     if known.steps == 1:
         emit.quietly(ranks.tell_at_first_step)
     states = len(optimizer.state)
-    if known.steps in _TAG_STATE_AT or states != known.states:
+    moved = known.has_moved()
+    if moved or known.steps in _TAG_STATE_AT or states != known.states:
         known.states = states
         tag_state(optimizer, known.names)
+        torch_names.tag_buffers()
     if _iterations.end_with(optimizer) and not training.inside_loop():
         library = torch_frames.library_loaded
         if library is not None:

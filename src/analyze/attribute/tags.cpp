@@ -3,7 +3,9 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -63,7 +65,8 @@ class LiveTensors {
 
 // Blocks that were reported as a variable's, but existed while that variable had another one, before or after. They belong to
 // something else and the variable only shares them: a constant that it is reset to, for example. All variables are reported
-// together, between two marks. The tensors of a batch or of a dataset have no names of their own to be compared by.
+// together, between two marks. The tensors of a batch or of a dataset have no names of their own to be compared by, and neither
+// have variables that the program did not name: each is "Variable".
 std::vector<std::uint32_t> only_shared(const Store& draft, std::span<const TagMatch> matches) {
   std::vector<std::uint32_t> out;
   std::map<std::string_view, TagMatch> last;  // the previous report of each variable
@@ -74,10 +77,17 @@ std::vector<std::uint32_t> only_shared(const Store& draft, std::span<const TagMa
     while (mark < draft.marks.size() && draft.marks[mark].pos <= matches[from].tag->pos) ++mark;
     const std::uint64_t end = mark < draft.marks.size() ? draft.marks[mark].pos : kNever;
     tsl::robin_set<std::uint32_t> reported;
-    for (to = from; to < matches.size() && matches[to].tag->pos < end; ++to) reported.insert(matches[to].block);
+    std::map<std::string_view, std::uint32_t> block_of_name;
+    std::set<std::string_view> names_of_several;
+    for (to = from; to < matches.size() && matches[to].tag->pos < end; ++to) {
+      reported.insert(matches[to].block);
+      const std::string_view name = draft.text(matches[to].tag->row.name);
+      if (block_of_name.try_emplace(name, matches[to].block).first->second != matches[to].block) names_of_several.insert(name);
+    }
     for (const TagMatch& match : matches.subspan(from, to - from)) {
-      if (match.tag->row.category == trace::Category::input) continue;
-      auto [it, first] = last.try_emplace(draft.text(match.tag->row.name), match);
+      const std::string_view name = draft.text(match.tag->row.name);
+      if (match.tag->row.category == trace::Category::input || names_of_several.contains(name)) continue;
+      auto [it, first] = last.try_emplace(name, match);
       const TagMatch before = std::exchange(it->second, match);
       if (first || before.block == match.block) continue;
       if (!framework_of(draft, draft.kind_of(match.block)).variables_share_blocks) continue;
