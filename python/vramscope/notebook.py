@@ -31,10 +31,11 @@ _TELL_THEME = """<script>(() => {
   const dark = () => document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
   const known = () => "jpThemeLight" in document.body.dataset || /vscode-/.test(document.body.className);
   const tell = () => { if (known()) frame.contentWindow?.postMessage({ vramscopeTheme: dark() ? "dark" : "light" }, "*"); };
-  frame.addEventListener("load", tell);
-  tell();
   const watch = new MutationObserver(() => frame.isConnected ? tell() : watch.disconnect());
-  watch.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
+  // Where an output that is scrolled away leaves the document, its frame loads again when it is back.
+  const follow = () => { tell(); watch.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] }); };
+  frame.addEventListener("load", follow);
+  follow();
 })()</script>"""
 
 

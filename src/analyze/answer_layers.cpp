@@ -164,8 +164,8 @@ Stretch stretch_for_peaks(const Store& store, const Steady& steady, Moment at) {
 
 // Adds names and own peaks. A layer without a live block at the moment gets a row too if it had one in the stretch.
 void complete_rows(const Store& store, const OwnPeaks& own, Moment at, RowsByLayer& rows) {
-  for (const Kind& kind : store.kinds)
-    if (kind.layer != 0 && kind.layer < own.peak.size() && own.peak[kind.layer] > 0) rows[kind.layer];
+  for (std::uint32_t layer = 1; layer < store.names(); ++layer)
+    if (own.peak[layer] > 0) rows[layer];
   for (auto& [layer, row] : rows) {
     row.name = store.name(layer);
     if (layer >= own.peak.size()) continue;

@@ -47,6 +47,7 @@ void add_live(const analyze::Engine& engine, const analyze::OomEvent& event, con
                                  .place = failed_pool(engine, event.pool).place,
                                  .limit = kLiveRows});
   if (!live) return;
+  out.matching = static_cast<double>(live->total);
   for (const analyze::Group& group : live->groups) out.rows.push_back(row_of_group(group, event.time_us, live->total));
   out.more_rows = live->rest_groups;
   out.more_bytes = static_cast<double>(live->rest_bytes);

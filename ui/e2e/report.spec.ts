@@ -243,6 +243,12 @@ test("works in the frame of a notebook's output, which has no origin, in the not
   await expect(frame.locator("html")).toHaveAttribute("data-theme", "dark");
   await page.evaluate(() => { document.body.dataset.jpThemeLight = "true"; });
   await expect(frame.locator("html")).toHaveAttribute("data-theme", "light");
+  // Scrolled away, an output may leave the document: its frame loads again when it comes back, and follows the notebook as before.
+  const chooseTheme = (light: boolean) => page.evaluate((text) => { document.body.dataset.jpThemeLight = text; }, String(light));
+  await page.evaluate(() => { const { body } = document, frame = document.querySelector("iframe")!; frame.remove(); body.dataset.jpThemeLight = "false"; setTimeout(() => body.prepend(frame)); });
+  await expect(frame.locator("html")).toHaveAttribute("data-theme", "dark");
+  await chooseTheme(true);
+  await expect(frame.locator("html")).toHaveAttribute("data-theme", "light");
   await frame.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /^Peak/ }).click();
   await frame.getByRole("button", { name: "Flame" }).click();
   await expect(frame.locator("[data-total]")).toHaveAttribute("data-total", String((json("peak", trace("train")) as { total: number }).total));

@@ -86,7 +86,8 @@ void draw_title(Canvas& canvas, const State& state, const View& view) {
   const std::string sorted = fmt::format("sorted by {}    ", view.by_gpu ? "GPU" : view.sort);
   const std::string every = view.once ? "" : fmt::format("every {:.1f} s    ", view.every_s);
   // The unit is told at any width.
-  for (const std::string& about : {state_text + every + sorted + "all in MiB", state_text + sorted + "MiB", state_text + "MiB"})
+  for (const std::string& about : {fmt::format("{}{}{}all in MiB", state_text, every, sorted),
+                                   fmt::format("{}{}MiB", state_text, sorted), fmt::format("{}MiB", state_text)})
     if (x + columns_of(about) + 2 < canvas.width()) {
       canvas.put_right(canvas.width() - 2, 0, about, kSoft);
       return;
@@ -112,7 +113,7 @@ int draw_help(Canvas& canvas, int y) {
 }
 
 std::string sentence_of(const Process& process) {
-  if (!process.recorded) return "only its device memory is known. Start it with 'vramscope run' to see inside.";
+  if (!process.recorded) return "Start it with 'vramscope run' to see inside its device memory.";
   if (process.ooms > 0) return fmt::format("ran out of memory {}.", support::format_plural(process.ooms, "time", "times"));
   return process.sentence;
 }

@@ -133,7 +133,8 @@ TEST(TopFrame, AtEightyColumnsLegendUnitAndKeysAreWhole) {
   view.host = "a-host-with-a-long-name.example";
   view.clock = "08:32:18";
   const std::string text = picture(two_processes(), view, 80, 24);
-  for (const char* part : {"live", "free in the pool", "outside the pool", "not recorded", "MiB", "select", "? help", "q quit"})
+  for (const char* part : {"live", "free in the pool", "outside the pool", "not recorded", "MiB", "select", "? help", "q quit",
+                           "Start it with 'vramscope run' to see inside its device memory."})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

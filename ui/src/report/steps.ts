@@ -68,7 +68,7 @@ export function stepsOf(run: RunBlocks, written: Steps, filter: string): Steps |
   const peakAt = spanOf.map((span) => highest(live, span));
   const of = (value: (span: Span, i: number) => number) => Float64Array.from(spanOf, value);
   const peak = of((_, i) => live[peakAt[i]!]!);
-  return { ...written, sentence: sentenceOf(written, peak), note: `Only what matches the filter. ${written.note}`.trim(), peak, peak_moment: Float64Array.from(peakAt), left: of(([, to]) => live[to]!),
+  return { ...written, sentence: sentenceOf(written, peak), note: `Only what matches the filter, without passes and remarks. ${written.note}`.trim(), peak, peak_moment: Float64Array.from(peakAt), left: of(([, to]) => live[to]!),
     allocated: of(([from, to]) => allocated[to]! - allocated[from]!), count: of(([from, to]) => count[to]! - count[from]!),
     phases: [], phase_peak: new Float64Array(), outliers: [], stack: stackAt(run, written.categories, filter, peakAt) };
 }
@@ -79,7 +79,7 @@ function sentenceOf(steps: Steps, peak: Float64Array): string {
   const all = of.map((i) => peak[i]!), low = Math.min(...all), high = Math.max(...all);
   const which = of.length === 1 ? `Step ${steps.number[of[0]!]}` : `Steps ${steps.number[of[0]!]} to ${steps.number[of.at(-1)!]}`;
   const held = size(low) === size(high) ? size(high) : `${size(low)} to ${size(high)}`;
-  return `${which} ${of.length === 1 ? "holds" : "hold"} at most ${held} of what matches the filter.`;
+  return `${which} ${of.length === 1 ? "peaks" : "peak"} at ${held} of what matches the filter.`;
 }
 
 /** What matches at each of these moments, by category: one column for each. */

@@ -30,9 +30,9 @@ export class ReportTransport implements Transport {
     }
   }
 
-  /** The answer about all blocks, marked as such. Null for lists of blocks: there it would be taken for what was asked. */
+  /** The answer about all blocks, marked as such: the view says so. */
   private async unfiltered(name: string, params: URLSearchParams): Promise<unknown> {
-    if (!params.get("filter") || ["peak", "instant", "stack", "range"].includes(name)) return null;
+    if (!params.get("filter")) return null;
     const all = await this.find<object>(name, Object.fromEntries([...params].filter(([key]) => key !== "filter")));
     if (!all) return null;
     const copy = { ...all };
@@ -56,6 +56,8 @@ export class ReportTransport implements Transport {
   /** Answers about the run as a whole. */
   private async ofRun(name: "steps" | "ooms" | "range" | "place" | "block", trace: string, params: URLSearchParams): Promise<unknown> {
     const run = await this.blocks(trace), filter = params.get("filter") ?? "", number = (key: string) => Number(params.get(key));
+    const written = name === "ooms" ? await this.find<Ooms>("ooms", { trace }) : null;
+    if (written?.ooms.length === 0) return written; // with any filter
     if (!run) return null;
     if (name === "block") return blockOf(run, number("id"));
     const steps = await this.find<Steps>("steps", { trace });
@@ -65,7 +67,6 @@ export class ReportTransport implements Transport {
       return placeOf(run, steps, (await this.when(trace, "peak"))?.moment ?? null, number("moment"), params.get("go") ?? "", link);
     }
     if (name === "steps") return steps && !steps.empty ? stepsOf(run, steps, filter) : null;
-    const written = await this.find<Ooms>("ooms", { trace });
     return written && oomsOf(run, written, await Promise.all(written.ooms.map((oom) => this.when(trace, oom.at))), filter);
   }
   private linkAt(run: RunBlocks, steps: Steps | null, moment: number): string {

@@ -53,7 +53,7 @@ export function oomsOf(run: RunBlocks, written: Ooms, moments: (When | null)[], 
     const live = run.liveAt(when.moment, filter);
     const rows = [...groups(run, live, ROW_KEYS).values()].sort(byBytes(run));
     const total = sum(run, live);
-    return { ...oom, rows: rows.slice(0, LIVE_ROWS).map((row) => rowOf(run, row, when.t, total)), more_rows: Math.max(0, rows.length - LIVE_ROWS), more_bytes: sum(run, rows.slice(LIVE_ROWS).flat()) };
+    return { ...oom, matching: total, rows: rows.slice(0, LIVE_ROWS).map((row) => rowOf(run, row, oom.t, total)), more_rows: Math.max(0, rows.length - LIVE_ROWS), more_bytes: sum(run, rows.slice(LIVE_ROWS).flat()) };
   });
   return ooms.every((oom) => oom !== null) ? { ...written, ooms } : null;
 }
