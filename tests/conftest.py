@@ -101,15 +101,24 @@ def tensorflow(request):
 
 
 @pytest.fixture(scope="session")
-def torch_python():
+def optional():
+    """optional("TORCH", path, what) -> the path. With TORCH=0, which leaves this part out, a skip that says so; see missing."""
+
+    def call(variable, path, what):
+        if os.environ.get(variable) == "0":
+            pytest.skip(f"{variable}=0: the tests with {what} are left out")
+        if not path.exists():
+            message = f"{path} ({what}) is missing; `make test` makes it, {variable}=0 leaves these tests out"
+            (pytest.fail if REQUIRE_ALL else pytest.skip)(message)
+        return path
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def torch_python(optional):
     """The interpreter with PyTorch. VRAMSCOPE_PYTHON_TORCH names another one."""
-    if os.environ.get("TORCH") == "0":
-        pytest.skip("TORCH=0: the tests with PyTorch are left out")
-    python = Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python"))
-    if not python.exists():
-        message = f"{python} with PyTorch is missing; `make test` makes it, TORCH=0 leaves these tests out"
-        (pytest.fail if os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1" else pytest.skip)(message)
-    return python
+    return optional("TORCH", Path(os.environ.get("VRAMSCOPE_PYTHON_TORCH", ROOT / ".venv-torch/bin/python")), "Python with PyTorch")
 
 
 @pytest.fixture(scope="session")

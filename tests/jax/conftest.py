@@ -7,26 +7,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def there(path, what):
-    if os.environ.get("JAX") == "0":
-        pytest.skip("JAX=0: the tests with JAX are left out")
-    if not path.exists():
-        message = f"{path} ({what}) is missing; `make test` makes it, JAX=0 leaves these tests out"
-        (pytest.fail if os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1" else pytest.skip)(message)
-    return path
-
-
 @pytest.fixture(scope="session")
-def plugin_of():
+def plugin_of(optional):
     """plugin_of("0.11.2") -> the library of that version. VRAMSCOPE_JAX_PLUGINS names another folder with versions."""
     folder = Path(os.environ.get("VRAMSCOPE_JAX_PLUGINS", ROOT / ".cache/plugins"))
-    return lambda version: there(folder / version / "xla_cuda_plugin.so", f"JAX's CUDA plugin {version}")
+    return lambda version: optional("JAX", folder / version / "xla_cuda_plugin.so", f"JAX's CUDA plugin {version}")
 
 
 @pytest.fixture(scope="session")
-def jax_python():
+def jax_python(optional):
     """The interpreter with JAX. VRAMSCOPE_PYTHON_JAX names another one."""
-    return there(Path(os.environ.get("VRAMSCOPE_PYTHON_JAX", ROOT / ".venv-jax/bin/python")), "Python with JAX")
+    return optional("JAX", Path(os.environ.get("VRAMSCOPE_PYTHON_JAX", ROOT / ".venv-jax/bin/python")), "Python with JAX")
 
 
 @pytest.fixture(scope="session")
