@@ -66,7 +66,7 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
 
 std::unexpected<Error> not_enough_memory(const std::filesystem::path& trace) {
   return fail(fmt::format(
-      "{}: not enough memory: the trace is larger than a recording of its size can be, or this machine has too little memory",
+      "{}: not enough memory: the trace needs more than a recording of its size can, or this machine has too little",
       trace.string()));
 }
 

@@ -242,7 +242,7 @@ class Finder {
     add({"lost-events",
          fmt::format("{} lost.", support::format_plural(lost, "event was", "events were")),
          "A block whose free was lost looks live until its address is reused: figures are upper bounds.",
-         "Record again with a larger --spool-limit, or on a disk with more room.",
+         "Record again with a larger --spool-limit, or on a disk with more free space.",
          {},
          "timeline",
          "end",
