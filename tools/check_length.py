@@ -9,9 +9,8 @@ formatting: a function ends at the first closing brace with the indentation of i
 import ast
 import re
 import sys
-from pathlib import Path
 
-from check_text import tracked_files
+from check_text import check_all
 
 FILE_LINES, FUNCTION_LINES, HEAD_LINES = 400, 60, 20
 BRACES = {".c", ".cpp", ".h", ".ts", ".svelte"}
@@ -67,17 +66,5 @@ def check_file(path, shown):
             yield f"{shown}:{begin + 1}: {name} has {end - begin} lines; split it, or say 'Long because ...' above it (limit: {FUNCTION_LINES})"
 
 
-def main():
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    files = sorted(tracked_files(root)) if root.is_dir() else []
-    if not files:
-        print(f"length: {root}: no files there; name the root of a checkout")
-        return 2
-    errors = [error for path in files for error in check_file(path, path.relative_to(root))]
-    print(*errors, sep="\n", end="\n" if errors else "")
-    print(f"length: {len(errors)} findings" if errors else f"length: ok, {len(files)} files")
-    return 1 if errors else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_all("length", check_file))

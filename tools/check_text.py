@@ -40,17 +40,18 @@ def check_file(path, shown):
             yield f"{shown}:{text.count(chr(10), 0, match.start()) + 1}: {what}: {match.group().strip()}"
 
 
-def main():
+def check_all(name, check):
+    """Prints what check(path, shown) finds in each file of the root that the command line names. Returns the exit code."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     files = sorted(tracked_files(root)) if root.is_dir() else []
     if not files:
-        print(f"text: {root}: no files there; name the root of a checkout")
+        print(f"{name}: {root}: no files there; name the root of a checkout")
         return 2
-    errors = [error for path in files for error in check_file(path, path.relative_to(root))]
+    errors = [error for path in files for error in check(path, path.relative_to(root))]
     print(*errors, sep="\n", end="\n" if errors else "")
-    print(f"text: {len(errors)} findings" if errors else f"text: ok, {len(files)} files")
+    print(f"{name}: {len(errors)} findings" if errors else f"{name}: ok, {len(files)} files")
     return 1 if errors else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_all("text", check_file))

@@ -103,7 +103,7 @@ def methods_of_engine(methods):
     return "\n".join(out + [""])
 
 
-def texts_header(texts):
+def texts_header(texts, instants):
     """Sentences with placeholders become functions of texts, others constants."""
     out = [NOTE, "#pragma once", "", "#include <string>", "#include <string_view>", "", "#include <fmt/format.h>", "", "namespace vramscope::analyze {", ""]
     for name, text in texts.items():
@@ -114,12 +114,32 @@ def texts_header(texts):
                     f"  return fmt::format({quoted}, {', '.join(names)});", "}"]
         else:
             out.append(f"inline constexpr std::string_view k{''.join(part.capitalize() for part in name.split('_'))} = {quoted};")
-    return "\n".join(out + ["", "}  // namespace vramscope::analyze", ""])
+    return "\n".join(out + instants_header(instants) + ["", "}  // namespace vramscope::analyze", ""])
+
+
+def instants_header(instants):
+    out = ["", "// An instant that has a name.", "struct NamedInstant {", "  std::string_view name;   // in addresses and options", "  std::string_view title;",
+           "  std::string_view words;  // in a sentence", "};"]
+    names = [f"k{''.join(part.capitalize() for part in one['title'].split())}" for one in instants]
+    out += [f'inline constexpr NamedInstant {name} = {{"{one["name"]}", "{one["title"]}", "{one["words"]}"}};' for name, one in zip(names, instants)]
+    return out + [f"inline constexpr NamedInstant kNamedInstants[] = {{{', '.join(names)}}};"]
+
+
+def categories_header(categories):
+    out = [NOTE, "#pragma once", "", "#include <cstddef>", "#include <cstdint>", "#include <string_view>", "", "namespace vramscope::analyze {", "",
+           "// Categories as users see them, in the order of stacks (long-lived ones at the bottom).", "enum class Shown : std::uint8_t {"]
+    out += [f"  {enumerator(name)},{f'  // {remark}' if remark else ''}" for name, remark in categories]
+    out += ["};", f"inline constexpr std::size_t kShown = {len(categories)};", "inline constexpr std::string_view kCategoryNames[kShown] = {"]
+    return "\n".join(out + [f'    "{name}",' for name, _ in categories] + ["};", "", "}  // namespace vramscope::analyze", ""])
+
+
+def enumerator(category):
+    return category.lower().replace(" ", "_")
 
 
 def layer_parts(parts):
     """Rows of a table: a category and the member of LayerRow that it belongs to."""
-    rows = [f"{{Shown::{one.lower().replace(' ', '_')}, &LayerRow::{member}}}," for member, categories in parts.items() for one in categories]
+    rows = [f"{{Shown::{enumerator(one)}, &LayerRow::{member}}}," for member, categories in parts.items() for one in categories]
     return "\n".join([NOTE, *rows, ""])
 
 
@@ -152,7 +172,8 @@ def main():
     write_changed(sys.argv[1], {
         "analyze/gen/answers.h": header(structs, "analyze/basics.h"), "analyze/gen/view_answers.h": header(schema["view_structs"], "analyze/answers.h", "{}"),
         "analyze/gen/answers_json.h": json_header(structs), "analyze/gen/answers_json.cpp": json_source(structs),
-        "analyze/gen/methods.inc": methods_of_engine(schema["methods"]), "analyze/gen/texts.h": texts_header(schema["texts"]),
+        "analyze/gen/methods.inc": methods_of_engine(schema["methods"]), "analyze/gen/texts.h": texts_header(schema["texts"], schema["instants"]),
+        "analyze/gen/categories.h": categories_header(schema["categories"]),
         "analyze/gen/layer_parts.inc": layer_parts(schema["layer_parts"]), "json.md": document(schema["verbs"], structs)})
 
 

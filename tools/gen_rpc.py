@@ -230,6 +230,11 @@ def texts_typescript(answers):
             out.append(f"export const {first + camel('_'.join(others))} = ({', '.join(f'{one}: string' for one in names)}): string => `{body}`;")
         else:
             out.append(f"export const {name.upper()} = {json.dumps(text, ensure_ascii=False)};")
+    instants = {one["title"].upper().replace(" ", "_"): one for one in answers["instants"]}
+    out += ["", "/** Instants that have a name: in addresses, as a title, and in a sentence. */"]
+    out += [f"export const {name} = {json.dumps(one)};" for name, one in instants.items()]
+    out += [f"export const NAMED_INSTANTS = [{', '.join(instants)}];", "",
+            "/** In the order of stacks: persistent memory comes first. */", f"export const CATEGORIES = {json.dumps([name for name, _ in answers['categories']])};"]
     members = " | ".join(f'"{member}"' for member in answers["layer_parts"])
     out += ["", "/** The member of LayerRow that a category belongs to; any other one belongs to \"other\". */",
             f"export const LAYER_PARTS: Record<string, {members}> = {{"]

@@ -249,7 +249,7 @@ Result<Layers> Engine::layers(std::string_view at_word, int place_index, std::st
   Layers out;
   out.ops = std::move(time.ops);
   out.at = *at;
-  out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kAtSteadyPeak : kThen, !where.empty());
+  out.sentence = sentence_of(rows, at_word == "steady" && steady.has ? kSteadyPeak.words : kThen, !where.empty());
   out.rows = in_model_order(store, first_step, std::move(rows));
   out.layers = static_cast<std::uint64_t>(std::ranges::count_if(out.rows, is_layer, &LayerRow::name));
   return out;

@@ -1,6 +1,10 @@
 // What is live at an instant, in one sentence.
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
+#include "analyze/gen/texts.h"
 #include "analyze/query/state.h"
 #include "analyze/verdict/peak_rise.h"
 #include "support/units.h"
@@ -14,7 +18,7 @@ using support::format_size;
 std::string instant_in_words(const Engine& engine, const LiveRequest& request, const Live& live) {
   const std::string step = live.step > 0 ? fmt::format(" (step {})", live.step) : "";
   const std::string_view words = instant_words(engine, request.at, request.place);
-  if (words == kAtSteadyPeak) {
+  if (words == kSteadyPeak.words) {
     const Steps steps = engine.steps(request.place);
     return fmt::format("{} (steps {} to {})", words, steps.steps[steps.steady_first].number,
                        steps.steps[steps.steady_last].number);
@@ -40,9 +44,9 @@ std::string largest_holder(const Engine& engine, const LiveRequest& request) {
 
 std::string_view instant_words(const Engine& engine, std::string_view at, int place) {
   const auto where = engine.state().place(place);
-  if (at == "steady" && where && (*where)->steady) return kAtSteadyPeak;
-  if (at == "steady" || at == "peak") return kAtPeak;
-  return at == "end" ? "at the end" : "";
+  if (at == kSteadyPeak.name) return where && (*where)->steady ? kSteadyPeak.words : kPeak.words;
+  const auto* const named = std::ranges::find(kNamedInstants, at, &NamedInstant::name);
+  return named != std::end(kNamedInstants) ? named->words : "";
 }
 
 Result<Live> Engine::peak(const LiveRequest& request) const {

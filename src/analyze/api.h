@@ -90,8 +90,6 @@ class Engine {
 };
 
 // "at the steady peak", "at the peak", "at the end"; empty for other instants. "steady" is the peak if there is no steady state.
-inline constexpr std::string_view kAtSteadyPeak = "at the steady peak";
-inline constexpr std::string_view kAtPeak = "at the peak";
 std::string_view instant_words(const Engine& engine, std::string_view at, int place = -1);
 
 // Names, in the order of their numbers; category_names() is also the order of stacks (long-lived ones at the bottom).

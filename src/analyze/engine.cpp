@@ -65,9 +65,9 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
 }
 
 std::unexpected<Error> not_enough_memory(const std::filesystem::path& trace) {
-  return fail(fmt::format(
-      "{}: not enough memory: the trace is larger than a recording of its size can be, or this machine has too little memory",
-      trace.string()));
+  return fail(
+      fmt::format("{}: not enough memory: the trace needs more than a recording of its size can, or this machine has too little",
+                  trace.string()));
 }
 
 std::span<const Place> Engine::places() const { return state_->places; }
@@ -132,13 +132,6 @@ std::vector<Frame> Engine::stack(std::uint32_t id) const {
   return out;
 }
 
-std::span<const std::string_view> category_names() {
-  static const auto kNames = [] {
-    std::array<std::string_view, kShown> names;
-    for (std::size_t i = 0; i < kShown; ++i) names[i] = name_of(static_cast<Shown>(i));
-    return names;
-  }();
-  return kNames;
-}
+std::span<const std::string_view> category_names() { return kCategoryNames; }
 
 }  // namespace vramscope::analyze

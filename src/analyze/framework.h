@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "analyze/attribute/op_names.h"
 #include "analyze/attribute/rules.h"
@@ -52,6 +53,11 @@ struct AllocatorSetting {
   bool offered = true;       // without being asked for
 };
 
+// What happens to a function that is called with new kinds of arguments, "{}" times, and what to do about it.
+struct Retraces {
+  std::string_view what, remedy;
+};
+
 struct Framework {
   trace::Framework id;    // its number in traces, as in its registration in capture/
   std::string_view word;  // "tensorflow": what settings call it
@@ -70,6 +76,7 @@ struct Framework {
   bool names_graph_ops = false;            // an op with scopes in its name is always the same op of a graph
   bool variables_share_blocks = false;     // the block that is reported for a variable may belong to something else
   bool reports_backward = false;           // the start of each backward pass is marked
+  bool pipeline_has_no_ops = false;        // elements of its input pipeline, on the host, are allocated by no op
   bool steps_begin_by_allocating = false;  // a step begins with the first block after the previous step
 
   // How its pool takes memory
@@ -92,6 +99,8 @@ struct Framework {
   double order_error_on_host = 0, order_error_on_gpu = 0;
 
   std::span<const Advice> remedies = {};  // in the framework's own terms, if it has any
+  Retraces retraces = {};
+  std::vector<Finding> (*findings)(const Store& store) = nullptr;  // faults that only its Python side reports
 };
 
 std::span<const Framework* const> frameworks();

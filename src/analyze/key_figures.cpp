@@ -15,26 +15,28 @@ using support::format_size;
 
 KeyFigure steady_peak(const Place& place, const Steps& steps) {
   if (!place.steady || !steps.has_steady)
-    return {.label = "Steady peak", .note = steps.steps.empty() ? "no steps were found" : "no steady state", .view = "steps"};
-  return {.label = "Steady peak",
+    return {.label = std::string(kSteadyPeak.title),
+            .note = steps.steps.empty() ? "no steps were found" : "no steady state",
+            .view = "steps"};
+  return {.label = std::string(kSteadyPeak.title),
           .bytes = static_cast<double>(place.steady_peak),
           .note = several_steps(std::to_string(steps.steps[steps.steady_first].number),
                                 std::to_string(steps.steps[steps.steady_last].number)),
           .at_least = !place.order_exact,
           .view = "peak",
-          .at = "steady"};
+          .at = std::string(kSteadyPeak.name)};
 }
 
 KeyFigure peak(const Engine& engine, const Place& place, const Steps& steps) {
   const std::uint64_t time_us = engine.time_of(place.peak_at);
   const Step* step = step_at(steps, time_us);
   const std::string when = fmt::format("at {}", support::format_duration(time_us));
-  return {.label = "Peak",
+  return {.label = std::string(kPeak.title),
           .bytes = static_cast<double>(place.peak),
           .note = step != nullptr ? fmt::format("step {}, {}", step->number, when) : when,
           .at_least = !place.order_exact,
           .view = "peak",
-          .at = "peak"};
+          .at = std::string(kPeak.name)};
 }
 
 KeyFigure growth(const Leaks* leaks) {

@@ -7,6 +7,7 @@
 #include "analyze/absent.h"
 #include "analyze/captions.h"
 #include "analyze/framework.h"
+#include "analyze/gen/texts.h"
 #include "analyze/key_figures.h"
 #include "analyze/labels.h"
 #include "analyze/verdict/ranks.h"
@@ -73,9 +74,10 @@ TraceInfo info_of(const Opened& trace, std::size_t id, const std::string& name, 
   return info;
 }
 
-Ledger ledger_of(const analyze::Ledger& from, std::string_view at) {
+Ledger ledger_of(const analyze::Ledger& from, const analyze::NamedInstant& instant) {
   Ledger out;
-  out.at = at;
+  out.at = instant.name;
+  out.title = instant.title;
   out.t = static_cast<double>(from.time_us);
   out.unit = from.unit;
   if (from.card > 0) {
@@ -157,11 +159,11 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
   out.end_t = static_cast<double>(o.duration_us);
   const analyze::Leaks* leaks = trace.leaks() ? &*trace.leaks() : nullptr;
   std::optional<analyze::Ledger> first;
-  for (const auto& [at, title] : {std::pair{"steady", "Steady peak"}, {"peak", "Peak"}, {"end", "End"}}) {
-    if (at == std::string_view("steady") && (place == nullptr || !place->steady)) continue;
-    auto ledger = engine.ledger(at);
+  for (const analyze::NamedInstant& instant : analyze::kNamedInstants) {
+    if (instant.name == analyze::kSteadyPeak.name && (place == nullptr || !place->steady)) continue;
+    auto ledger = engine.ledger(instant.name);
     if (!ledger) continue;
-    out.ledgers.push_back(ledger_of(*ledger, title));
+    out.ledgers.push_back(ledger_of(*ledger, instant));
     if (!first) first = std::move(*ledger);
   }
   out.figures = analyze::key_figures(engine, steps, leaks, first ? &*first : nullptr);

@@ -39,7 +39,7 @@ bool thin_out(std::vector<Band>& bands) {
 }
 
 Track device_track(const Opened& trace, const Tile& tile, std::int64_t device) {
-  Track track{.id = "device", .name = "Device used", .source = "NVML", .kind = "samples"};
+  Track track{.id = "device", .source = "NVML", .kind = "samples"};
   std::size_t known = 0;
   for (const analyze::Sample& sample : trace.samples()) {
     if (sample.device != device || device < 0) continue;
@@ -55,7 +55,7 @@ Track device_track(const Opened& trace, const Tile& tile, std::int64_t device) {
 }
 
 Track host_track(const Opened& trace, const Tile& tile) {
-  Track track{.id = "host", .name = "Host memory", .source = "resident set", .kind = "samples"};
+  Track track{.id = "host", .source = "resident set", .kind = "samples"};
   std::size_t known = 0;
   for (const analyze::Sample& sample : trace.samples()) {
     if (sample.device >= 0) continue;
@@ -123,8 +123,8 @@ Result<Tracks> EngineService::tracks(const TracksParams& params) {
   const analyze::Place* place = main_place(engine);
   Tracks out;
   out.tracks.push_back(device_track(trace, *tile, place != nullptr ? place->device : -1));
-  Track pool{.id = "pool", .name = "Pool", .source = "held", .kind = "steps"};
-  Track events{.id = "events", .name = "Events", .source = "alloc and free", .kind = "density"};
+  Track pool{.id = "pool", .source = "held", .kind = "steps"};
+  Track events{.id = "events", .source = "alloc and free", .kind = "density"};
   if (place != nullptr) {
     pool.top = static_cast<double>(std::max(place->regions_peak, place->peak));
     if (place->regions_peak == 0)

@@ -355,6 +355,23 @@ TEST_F(FindingsTest, ProgramsOfJax) {
   EXPECT_EQ(finding("replicated-inputs").at_stake, kMiB);
 }
 
+// JAX compiles a function again, TensorFlow traces it again; where both are imported, it is TensorFlow's.
+TEST_F(FindingsTest, AFunctionThatIsTracedAgainHasTheWordsOfItsFramework) {
+  for (const auto& [versions, title] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "f at train.py:9 was traced 12 times; each trace keeps its graph."},
+           {{"jax"}, "f at train.py:9 was compiled 12 times; each executable stays in memory."},
+           {{"tensorflow"}, "f at train.py:9 was traced 12 times; each trace keeps its graph."},
+           {{"jax", "tensorflow"}, "f at train.py:9 was traced 12 times; each trace keeps its graph."}}) {
+    fs::remove(path_);
+    Maker m = maker();
+    for (const std::string& name : versions) m.setting(name + ".version", "1");
+    m.alloc({"Relu", "output", kMiB});
+    m.report(trace::Retrace{m.string("f"), m.string("n"), m.string("/data/train.py"), 9, 12});
+    ASSERT_TRUE(m.finish());
+    EXPECT_EQ(finding("retrace").title, title);
+  }
+}
+
 TEST_F(FindingsTest, ACategoryOfTwoWordsIsOneWordOfAFilter) {
   Maker m = maker();
   m.alloc({"jit_step", "execute", kMiB});

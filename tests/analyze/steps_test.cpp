@@ -148,7 +148,7 @@ TEST_F(FoundSteps, GradientsAreNoStepsWhereTheUpdateComesLater) {
   program.update_every = 2;
   Steps found = steps();
   EXPECT_EQ(found.source, "none") << found.sentence;
-  EXPECT_NE(found.why.find("gradients were taken 30 times"), std::string::npos) << found.why;
+  EXPECT_NE(found.why.find("gradients were computed 30 times"), std::string::npos) << found.why;
 }
 
 TEST_F(FoundSteps, RunsOfAModelAreNoTraining) {

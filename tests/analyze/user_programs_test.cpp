@@ -166,6 +166,15 @@ TEST_F(UserProgram, TheUsualStepHasTheUsualBatch) {
   EXPECT_EQ(usual_step(steps), 3u);
 }
 
+// Batches that differ from step to step: the most frequent size says little.
+TEST_F(UserProgram, TheUsualBatchIsInTheMiddle) {
+  Steps steps;
+  for (const std::uint64_t samples : {8u, 8u, 20u, 30u, 40u}) steps.steps.emplace_back().samples = samples;
+  steps.has_steady = true;
+  steps.steady_last = 4;
+  EXPECT_EQ(usual_samples(steps), 20u);
+}
+
 // The next model of a search has layers of the same names and of another width: its inputs are what they were.
 TEST_F(UserProgram, AnotherModelHasNoOtherInputs) {
   Maker m = maker();
@@ -207,6 +216,26 @@ TEST_F(UserProgram, LayersAreInTheOrderInWhichTheModelCallsThem) {
   const Layers layers = engine().layers("peak").value();
   for (const LayerRow& row : layers.rows) order += row.name + " ";
   EXPECT_EQ(order, "(input) embedding switch head ");
+}
+
+TEST_F(UserProgram, RowsOutsideOfAStepsLayersComeLast) {
+  Maker m = maker();
+  for (const char* layer : {"second", "first"}) m.op_source(fmt::format("net/{}/MatMul", layer), "/data/train.py", 9, layer);
+  m.alloc({"", "", 4096});
+  m.tag(*m.alloc({"", "", 4096}), trace::Category::parameter, "kernel", "frozen");
+  m.tag(*m.alloc({"", "", 4096}), trace::Category::input, "batch", "");
+  for (int step = 1; step <= 6; ++step) {
+    m.mark(MarkKind::step, MarkEdge::begin, "train", step);
+    std::vector<Handle> made;
+    for (const char* op : {"adam/Mul", "net/second/MatMul", "net/first/MatMul"}) made.push_back(*m.alloc({op, "output", 4096}));
+    for (Handle& block : made) m.free(block);
+    m.mark(MarkKind::step, MarkEdge::end, "train", step);
+  }
+  ASSERT_TRUE(m.finish());
+  std::string order;
+  const Layers layers = engine().layers("peak").value();
+  for (const LayerRow& row : layers.rows) order += "'" + row.name + "' ";
+  EXPECT_EQ(order, "'(input)' 'second' 'first' 'frozen' '(optimizer)' '' ");
 }
 
 TEST_F(UserProgram, ATapeKeepsWhatIsFreedWhenItDies) {

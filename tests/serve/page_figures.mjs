@@ -19,7 +19,7 @@ const { unitOfLayers, unitOfLedger, unitOfPeak } = load("src/format/tables.ts");
 const LAYER_PARTS = ["parameters", "gradients", "optimizer_state", "activations", "activation_gradients", "temporaries", "total", "own_peak"];
 
 function figures({ overview, peak, steady, layers }) {
-  const ledger = overview.ledgers.find((each) => each.at === "Peak");
+  const ledger = overview.ledgers.find((each) => each.at === "peak");
   const inLedger = (bytes) => inUnit(bytes, unitOfLedger(ledger));
   return {
     figures: overview.figures.map((each) => [each.label, size(each.bytes)]),

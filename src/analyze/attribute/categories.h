@@ -1,28 +1,13 @@
-// Categories as users see them: those of the trace combined into twelve, in the order of stacks (long-lived ones at the bottom).
+// From the categories of the trace to those that users see.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string_view>
 
+#include "analyze/gen/categories.h"
 #include "trace/gen/schema.h"
 
 namespace vramscope::analyze {
-
-enum class Shown : std::uint8_t {
-  parameters,
-  buffers,  // variables that are not trained
-  optimizer_state,
-  constants,
-  inputs,
-  activations,
-  gradients,             // of parameters
-  activation_gradients,  // passed from op to op in the backward pass
-  workspace,
-  temporaries,
-  xla_temporaries,
-  unknown
-};
-inline constexpr std::size_t kShown = 12;
 
 constexpr Shown shown(trace::Category category) {
   using trace::Category;
@@ -55,6 +40,6 @@ constexpr Shown shown(trace::Category category) {
   return Shown::unknown;
 }
 
-std::string_view name_of(Shown category);
+constexpr std::string_view name_of(Shown category) { return kCategoryNames[static_cast<std::size_t>(category)]; }
 
 }  // namespace vramscope::analyze

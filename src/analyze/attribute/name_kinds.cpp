@@ -13,6 +13,7 @@
 #include "analyze/attribute/graph_ops.h"
 #include "analyze/attribute/line_names.h"
 #include "analyze/attribute/op_names.h"
+#include "analyze/framework.h"
 #include "support/secret_hash.h"
 
 namespace vramscope::analyze {
@@ -84,7 +85,7 @@ class KindNamer {
     kind.variable = named.variable;
     kind.line = named.line != 0 ? named.line : line_of_stack(static_cast<std::size_t>(site.stack));
     const bool by_nobody = kind.line == 0 && static_cast<std::size_t>(site.op) == 0 && static_cast<std::size_t>(site.stack) == 0;
-    if (by_nobody && framework == trace::Framework::tensorflow && dictionaries_.pools[kind.pool].device < 0)
+    if (by_nobody && analyze::framework(framework).pipeline_has_no_ops && dictionaries_.pools[kind.pool].device < 0)
       if (const trace::DatasetStage* stage = stages_.of(kind.requested))
         kind.line = names_.id(lines_.of(stage->file, stage->line));
   }

@@ -11,13 +11,6 @@
 
 namespace vramscope::analyze {
 
-std::string_view name_of(Shown category) {
-  constexpr std::array<std::string_view, kShown> kNames = {"parameters", "buffers",     "optimizer state", "constants",
-                                                           "inputs",     "activations", "gradients",       "activation gradients",
-                                                           "workspace",  "temporaries", "XLA temporaries", "unknown"};
-  return kNames[static_cast<std::size_t>(category)];
-}
-
 std::string dtype_text(std::uint64_t dtype, trace::Framework id) {
   if (dtype == 0) return {};
   if (const auto names = framework(id).dtypes; dtype < names.size()) return std::string(names[dtype]);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analyze/attribute/categories.h"
+#include "analyze/gen/texts.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/block_text.h"
 #include "analyze/query/filter_text.h"
@@ -104,14 +105,14 @@ class Compiler {
       node->children.push_back(std::move(*part));
       if (peek(FilterWord::and_)) {
         ++at_;
-        if (at_ == words_->size()) return fail("filter: expected a term after \"and\"");
+        if (at_ == words_->size()) return fail(std::string(kFilterLacksTerm));
       }
     } while (at_ < words_->size() && !peek(FilterWord::or_) && !peek(FilterWord::close));
     return node->children.size() == 1 ? std::move(node->children[0]) : std::move(node);
   }
 
   Result<NodePtr> unary() {
-    if (at_ == words_->size()) return fail("filter: expected a term at the end");
+    if (at_ == words_->size()) return fail(std::string(kFilterEndsEarly));
     if (++depth_ > 200) return fail("filter: nested too deeply");
     const FilterWord& word = (*words_)[at_++];
     Result<NodePtr> out = fail(fmt::format("filter: unexpected \"{}\"", word.text));
@@ -124,7 +125,7 @@ class Compiler {
       out = std::move(node);
     } else if (word.type == FilterWord::open) {
       out = any();
-      if (out && !peek(FilterWord::close)) return fail("filter: missing closing parenthesis");
+      if (out && !peek(FilterWord::close)) return fail(std::string(kFilterLacksParenthesis));
       ++at_;
     } else if (word.type == FilterWord::term) {
       out = term({word.field, word.op, word.value, word.text});

@@ -155,11 +155,11 @@ std::string why_not(const Repetitions& repetitions, std::uint64_t steps, bool gr
   for (auto [count, tokens] : repetitions) all_tokens += tokens;
   if (all_tokens == 0) return "no op repeats at least three times";
   if (const std::uint64_t tokens = repetitions.at(steps); tokens < 3 || tokens * 3 < all_tokens)
-    return "the ops do not share one number of repetitions";
+    return "different ops repeat different numbers of times";
   if (const std::uint64_t count = ambiguous_count(repetitions, steps); count != 0)
     return fmt::format("the ops repeat {} times, but some of them {} times: a step may run them more than once", steps, count);
   if (const std::uint64_t count = graph ? other_count(repetitions, steps) : 0; count != 0)
-    return fmt::format("some ops of the training repeat {} times, others {} times", steps, count);
+    return fmt::format("some training ops repeat {} times, others {} times", steps, count);
   return {};
 }
 
@@ -332,7 +332,7 @@ std::string why_no_steps(const Reading& reading, const Choice& choice, const Col
   if (!is_even(reading, choice, columns, steps))
     return fmt::format("{} repetitions were seen, but most of the training lies in a few of them or outside", choice.steps);
   if (!updates_each(reading, choice, columns, steps))
-    return fmt::format("gradients were taken {} times, but what follows differs: a step may take them more than once",
+    return fmt::format("gradients were computed {} times, but what follows differs: a step may compute them more than once",
                        choice.steps);
   return {};
 }

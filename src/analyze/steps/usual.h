@@ -24,7 +24,8 @@ std::optional<T> median(std::vector<T> values) {
 // Indices of the steady steps, without those of another kind between them.
 std::vector<std::size_t> steady_steps(const Steps& steps);
 
-// Samples of a steady step: their median. None if those of any steady step are unknown.
+// Samples of a steady step: their median. It is the full batch where only the last one of each epoch is smaller, and the middle
+// where sizes vary; the most frequent size may then be any of them. None if those of any steady step are unknown.
 std::optional<std::uint64_t> usual_samples(const Steps& steps);
 
 // The steady step with the median peak, among those that have the usual number of samples: where peaks differ by chance, the

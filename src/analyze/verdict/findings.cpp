@@ -14,7 +14,6 @@
 #include "analyze/verdict/counterfactual.h"
 #include "analyze/verdict/empty_regions.h"
 #include "analyze/verdict/ending.h"
-#include "analyze/verdict/findings_programs.h"
 #include "analyze/verdict/findings_reported.h"
 #include "analyze/verdict/float64_blocks.h"
 #include "analyze/verdict/headline.h"
@@ -232,8 +231,10 @@ class Finder {
 
   // What the Python side saw.
   void reported() {
+    for (const Framework* framework : frameworks())
+      if (framework->findings != nullptr)
+        for (Finding& finding : framework->findings(s_.store)) add(std::move(finding));
     for (Finding& finding : reported_findings(s_.store, measured_)) add(std::move(finding));
-    for (Finding& finding : program_findings(s_.store)) add(std::move(finding));
   }
 
   void lost() {
@@ -242,7 +243,7 @@ class Finder {
     add({"lost-events",
          fmt::format("{} lost.", support::format_plural(lost, "event was", "events were")),
          "A block whose free was lost looks live until its address is reused: figures are upper bounds.",
-         "Record again with a larger --spool-limit, or on a disk with more room.",
+         "Record again with a larger --spool-limit, or on a disk with more free space.",
          {},
          "timeline",
          "end",

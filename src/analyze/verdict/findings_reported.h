@@ -1,4 +1,4 @@
-// Faults other than leaks in the user's code that the Python side reports and allocations cannot show
+// Faults other than leaks in the user's code that the Python side of several frameworks reports and allocations cannot show
 // (docs/design/python_side.md). Each finding names its line.
 #pragma once
 

@@ -58,7 +58,7 @@ Finding kept_array_finding(const KeptArray& array, const Place& place, std::stri
   Finding out;
   out.id = "array-on-device";
   out.title = fmt::format(
-      "{} on {} is {} that {} makes of arrays and keeps during training.", support::format_size(array.bytes), place.name,
+      "{} on {} is {} that {} makes from arrays and keeps during training.", support::format_size(array.bytes), place.name,
       array.tensors == 1 ? "a tensor" : support::format_plural(array.tensors, "tensor", "tensors"), array.line);
   // A dataset of slices keeps the whole array too, in host memory.
   const bool on_device = place.device >= 0;

@@ -88,8 +88,9 @@ std::string leak_advice(const Leaks& leaks, const Keeper* keeper, trace::Framewo
   const LeakRow& row = leaks.rows[0];
   if (only_optimizer_grows(leaks)) return "limit what the optimizer keeps, such as the history_size of L-BFGS";
   if (row.replaced)
-    return fmt::format("give the block that {} replaces by a larger one in each step a fixed size, or write it out regularly",
-                       row.line.empty() ? row.op : row.line);
+    return fmt::format(
+        "give the block of {} a fixed size instead of replacing it with a larger one in each step, or write it out regularly",
+        row.line.empty() ? row.op : row.line);
   if (keeper != nullptr)
     return fmt::format("{}: {} {}", remedy_for(Remedy::keep_a_number, framework), keeper->name, held_text(*keeper));
   if (row.line.empty()) return "find what keeps a reference to these blocks from step to step";

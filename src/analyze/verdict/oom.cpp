@@ -146,7 +146,7 @@ std::string sentence_of(const OomEvent& e, const OomScene& m, const OomRequest& 
   else if (e.verdict == "pool limit")
     what = fmt::format("The pool's own limit, not the {}: there is room beyond it.", m.where());
   else if (e.verdict == "other process")
-    what = "Another process holds the room that is missing.";
+    what = "Another process holds the memory that is missing.";
   else if (e.verdict == "too big" && e.requested > capacity)
     what = "Too big, not fragmented: it would not fit into an empty pool.";
   else if (e.verdict == "too big")

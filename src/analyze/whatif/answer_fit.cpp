@@ -106,7 +106,7 @@ Status grows(const Inputs& inputs, const Forecaster& forecaster) {
   if (inputs.runs.size() == 1)
     return fail(
         fmt::format("{}: no block grows with the {}; record the program at another one, too", inputs.names.front(), unit));
-  return fail(fmt::format("nothing grows from {} {} ({}) to {} ({}); check that the recordings differ in it", unit,
+  return fail(fmt::format("nothing grows from {} {} ({}) to {} ({}); check that the recordings really differ", unit,
                           inputs.batches.front(), inputs.names.front(), inputs.batches.back(), inputs.names.back()));
 }
 

@@ -110,7 +110,7 @@ std::unexpected<LaunchError> not_started(const char* what) {
   const int reason = errno;
   const char* remedy = reason == EMFILE   ? "raise the limit on open files (ulimit -n)"
                        : reason == EAGAIN ? "raise the limit on processes (ulimit -u)"
-                                          : "free memory or open files";
+                                          : "free some memory, or close files";
   return std::unexpected(LaunchError{fmt::format("{}: {}; {}", what, strerror(reason), remedy), true});
 }
 

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <utility>
+#include <iterator>
+
+#include "analyze/gen/categories.h"
 
 namespace vramscope::cli {
 
 namespace {
+
+constexpr std::int32_t kUnknownColour = 0x999999;
 
 enum class When { never, automatic, always };
 When g_when = When::automatic;  // set once, while the command line is read
@@ -53,13 +58,11 @@ std::string painted(std::string_view text, std::int32_t colour) {
 }
 
 std::int32_t category_colour(std::string_view category) {
-  static constexpr std::pair<std::string_view, std::int32_t> kColours[] = {
-      {"parameters", 0x338ec1}, {"buffers", 0x1f6a96},     {"optimizer state", 0x56b4e9}, {"constants", 0x98a3b0},
-      {"inputs", 0xf0e442},     {"activations", 0x009e73}, {"gradients", 0xe69f00},       {"activation gradients", 0xc9a27a},
-      {"workspace", 0xb9a3de},  {"temporaries", 0xcc79a7}, {"XLA temporaries", 0x9c5a82}, {"unknown", 0x999999}};
-  for (const auto& [word, colour] : kColours)
-    if (word == category) return colour;
-  return 0x999999;
+  // In the order of the categories.
+  static constexpr std::int32_t kColours[analyze::kShown] = {0x338ec1, 0x1f6a96, 0x56b4e9, 0x98a3b0, 0xf0e442, 0x009e73,
+                                                             0xe69f00, 0xc9a27a, 0xb9a3de, 0xcc79a7, 0x9c5a82, kUnknownColour};
+  const auto* const found = std::ranges::find(analyze::kCategoryNames, category);
+  return found != std::end(analyze::kCategoryNames) ? kColours[found - analyze::kCategoryNames] : kUnknownColour;
 }
 
 std::string in_category(std::string_view category, std::string_view text) { return painted(text, category_colour(category)); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyze/api.h"
+#include "analyze/gen/texts.h"
 #include "cli/show/terminal.h"
 #include "cli/top/drawing.h"
 
@@ -51,7 +52,7 @@ void draw_contents(Canvas& canvas, const Area& area, const Process& process, boo
   int line = area.first_line();
   const int left = area.right + 2;
   const int right = canvas.width() - 2;
-  canvas.put(left, line, process.steady_peak ? analyze::kAtSteadyPeak : analyze::kAtPeak, kSoft);
+  canvas.put(left, line, process.steady_peak ? analyze::kSteadyPeak.words : analyze::kPeak.words, kSoft);
   canvas.put_right(right, line++, "MiB", kSoft);
   Bytes most = 1;
   for (const Category& part : process.at_peak) most = std::max(most, part.bytes);

@@ -228,12 +228,14 @@ function mark(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: Lane
 
 const floorOf = (lane: Lane) => lane.y + lane.height - 3;
 
+/** Of tracks, by their ids. */
+export const TITLES: Record<string, string> = { device: "Device used", pool: "Pool", events: "Events", host: "Host memory" };
+
 function track(ctx: CanvasRenderingContext2D, tokens: Tokens, lane: Lane, d: LanesData): void {
   const id = lane.id;
   const parts = d.tracks.map((list) => list.find((t) => t.id === id)).filter((t) => t !== undefined);
   const known = parts[0];
-  const title = { device: "Device used", pool: "Pool", events: "Events", host: "Host memory" }[id as "device"] ?? id;
-  gutter(ctx, tokens, lane, known?.name ?? title, known?.source ?? "");
+  gutter(ctx, tokens, lane, TITLES[id] ?? id, known?.source ?? "");
   const x0 = d.scale.left;
   const x1 = d.scale.right;
   const floor = floorOf(lane);

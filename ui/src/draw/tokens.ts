@@ -1,13 +1,8 @@
 // Colors for canvases, read from the page's custom properties so that both follow one theme.
-const SLOTS: Record<string, string> = {
-  parameters: "parameters", parameter: "parameters", "optimizer state": "optimizer", optimizer_state: "optimizer",
-  constants: "constants", constant: "constants", buffers: "buffers", buffer: "buffers", inputs: "inputs", input: "inputs",
-  activations: "activations", activation: "activations", gradients: "gradients", gradient: "gradients",
-  "activation gradients": "activation-gradients", activation_gradient: "activation-gradients",
-  temporaries: "temporaries", temporary: "temporaries", workspace: "workspace", workspaces: "workspace",
-  "XLA temporaries": "xla", xla_temporary: "xla", unknown: "unknown",
-};
-export const slotOf = (category: string): string => SLOTS[category] ?? "unknown";
+import { CATEGORIES } from "../gen/texts";
+
+/** The part of a custom property's name that stands for a category: --c-optimizer-state fills it, --e-optimizer-state is its edge. */
+export const slotOf = (category: string): string => (CATEGORIES.includes(category) ? category.toLowerCase().replaceAll(" ", "-") : "unknown");
 
 const NAMES = ["bg", "surface", "sunken", "text", "text-2", "text-3", "line", "line-2", "accent", "accent-soft", "signal", "signal-ink", "signal-soft",
   "n1", "n2", "n3", "edge"] as const;

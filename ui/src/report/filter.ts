@@ -1,4 +1,6 @@
 // The filter language of src/analyze/query/filter.h, for what a report contains. Its errors are those of the program.
+import { FILTER_ENDS_EARLY, FILTER_LACKS_PARENTHESIS, FILTER_LACKS_TERM } from "../gen/texts";
+
 export interface Filterable {
   text(field: string): string;
   granted: number;
@@ -50,17 +52,17 @@ export function compileFilter(text: string): Matches {
     const parts: Matches[] = [];
     do {
       parts.push(one());
-      if (words[at]?.type === "and" && ++at === words.length) throw new Error('filter: expected a term after "and"');
+      if (words[at]?.type === "and" && ++at === words.length) throw new Error(FILTER_LACKS_TERM);
     } while (at < words.length && words[at]!.type !== "or" && words[at]!.type !== ")");
     return (b) => parts.every((part) => part(b));
   };
   const one = (): Matches => {
     const word = words[at++];
-    if (!word) throw new Error("filter: expected a term at the end");
+    if (!word) throw new Error(FILTER_ENDS_EARLY);
     if (word.type === "not") { const inner = one(); return (b) => !inner(b); }
     if (word.type === "(") {
       const inner = any();
-      if (words[at++]?.type !== ")") throw new Error("filter: missing closing parenthesis");
+      if (words[at++]?.type !== ")") throw new Error(FILTER_LACKS_PARENTHESIS);
       return inner;
     }
     if (word.type === "term") return term(word);

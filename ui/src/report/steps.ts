@@ -2,7 +2,7 @@
 // written; here it is only trusted where the same walk without a filter gives the written figures.
 import { counted, seconds, size } from "../format/numbers";
 import type { Absence, Layers, LayerRow, Steps } from "../gen/rpc";
-import { CHANGE_THE_FILTER, IN_THE_TRACE, LAYER_PARTS, layerHoldsMost, layersCaption, noBlockMatches, noLayerKnown, NO_LAYER_MATCHES, NO_MATCH, THEN, WHY_NO_LAYERS } from "../gen/texts";
+import { CHANGE_THE_FILTER, IN_THE_TRACE, LAYER_PARTS, layerHoldsMost, layersCaption, noBlockMatches, noLayerKnown, NO_LAYER_MATCHES, NO_MATCH, STEADY_PEAK, THEN, WHY_NO_LAYERS } from "../gen/texts";
 import type { When } from "./answers";
 import type { RunBlocks } from "./live";
 import { eventsOf } from "./stack";
@@ -117,7 +117,7 @@ export function layersOf(run: RunBlocks, written: Layers, steps: Steps | null, w
   const layers = kept.filter((row) => row.name && !row.name.startsWith("("));
   const most = layers.reduce<LayerRow | null>((a, b) => (b.total > (a?.total ?? 0) ? b : a), null);
   const total = size(kept.reduce((sum, row) => sum + row.total, 0));
-  return { sentence: most ? layerHoldsMost(most.name, counted(layers.length, "layer"), size(most.total), total, at === "steady" ? "at the steady peak" : THEN) : filter ? NO_LAYER_MATCHES : noLayerKnown(total, WHY_NO_LAYERS),
+  return { sentence: most ? layerHoldsMost(most.name, counted(layers.length, "layer"), size(most.total), total, at === "steady" ? STEADY_PEAK.words : THEN) : filter ? NO_LAYER_MATCHES : noLayerKnown(total, WHY_NO_LAYERS),
     note: layersCaption(seconds(when.t)), empty: null, t: when.t, rows: kept, own_peaks: [] };
 }
 

@@ -1,7 +1,7 @@
 // Source, pool map, failed requests, ranges and jumps under a filter or at an instant that the report's writer was not asked for.
 import { seconds, size, counted } from "../format/numbers";
 import type { Block, BlockRow, Ooms, Place, PoolMap, Range, Source, SourceLine, Steps } from "../gen/rpc";
-import { AT_THIS_INSTANT, lineHoldsMost, NO_LINE, NO_LIVE_BLOCK, oneStep, severalSteps, sourceCaption } from "../gen/texts";
+import { AT_THIS_INSTANT, lineHoldsMost, NO_LINE, NO_LIVE_BLOCK, oneStep, PEAK, severalSteps, sourceCaption, STEADY_PEAK } from "../gen/texts";
 import { LIVE_ROWS, RANGE_ROWS } from "../gen/views";
 import { byBytes, groups, ROW_KEYS, rowOf, sum, type When } from "./answers";
 import type { RunBlocks } from "./live";
@@ -30,7 +30,7 @@ export function sourceOf(run: RunBlocks, texts: Source[], when: When, at: string
   const written = texts.find((each) => each.file && (each.file.path === (path ?? wanted) || each.file.path.endsWith(`/${wanted}`)))?.file;
   const lines = path ? [...files.get(path)!.values()].sort((a, b) => a.line - b.line).map(({ line, bytes, blocks, category }) => ({ line, bytes, blocks, category })) : [];
   const most = [...files].flatMap(([name, each]) => [...each.values()].map((line) => ({ name, line }))).reduce<{ name: string; line: SourceLine } | null>((a, b) => (b.line.bytes > (a?.line.bytes ?? 0) ? b : a), null);
-  const when_ = at === "steady" ? "at the steady peak" : at === "peak" ? "at the peak" : AT_THIS_INSTANT;
+  const when_ = at === STEADY_PEAK.name ? STEADY_PEAK.words : at === PEAK.name ? PEAK.words : AT_THIS_INSTANT;
   return { sentence: most ? lineHoldsMost(`${most.name}:${most.line.line}`, size(most.line.bytes), size(sum(run, live)), when_) : NO_LINE,
     note: sourceCaption(seconds(when.t), counted(list.length, "file"), size(known)), t: when.t, files: list,
     file: wanted ? { path: path ?? written?.path ?? wanted, status: written ? (path ? written.status : NO_LIVE_BLOCK) : "The report does not contain the text of this file.", remedy: written?.remedy ?? "", text: written?.text ?? [], lines } : null };

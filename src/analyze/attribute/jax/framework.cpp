@@ -1,6 +1,7 @@
 // JAX as the analysis knows it.
 #include "analyze/framework.h"
 
+#include "analyze/attribute/jax/findings.h"
 #include "analyze/attribute/jax/rules.h"
 #include "analyze/whatif/recorded.h"
 
@@ -52,6 +53,10 @@ constinit const Framework kFramework = {
     .set_replay = set_replay,
     .allocators = kAllocators,
     .remedies = kRemedies,
+    .retraces = {"was compiled {} times; each executable stays in memory",
+                 "Pad batches to one shape, pass values that change as arrays instead of static arguments, and call jax.jit once "
+                 "per function."},
+    .findings = findings,
 };
 
 }  // namespace vramscope::analyze::jax

@@ -1,6 +1,7 @@
 // TensorFlow as the analysis knows it.
 #include "analyze/framework.h"
 
+#include "analyze/attribute/tensorflow/findings.h"
 #include "analyze/attribute/tensorflow/rules.h"
 #include "analyze/whatif/recorded.h"
 
@@ -92,6 +93,7 @@ constinit const Framework kFramework = {
     .groups_by_purpose = true,
     .names_graph_ops = true,
     .variables_share_blocks = true,
+    .pipeline_has_no_ops = true,
     .why_pool_took_card = "Memory growth is off, so the pool took the card at the first tensor.",
     .regions_double = true,
     .left_free = left_free,
@@ -103,6 +105,9 @@ constinit const Framework kFramework = {
     .order_error_on_host = 0.3,
     .order_error_on_gpu = 0.05,
     .remedies = kRemedies,
+    .retraces = {"was traced {} times; each trace keeps its graph",
+                 "Pass tensors instead of Python values, create the function once, or set reduce_retracing=True."},
+    .findings = findings,
 };
 
 }  // namespace vramscope::analyze::tensorflow

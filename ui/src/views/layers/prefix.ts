@@ -1,7 +1,9 @@
 // Layers of a large model by what their names have in common: encoder/layer_7 for encoder/layer_7/attention.
 import type { LayerRow } from "../../gen/rpc";
+import { CATEGORIES, LAYER_PARTS } from "../../gen/texts";
 
-const SUMS = ["parameters", "gradients", "activation_gradients", "optimizer_state", "activations", "temporaries", "inputs", "other", "total"] as const;
+/** The members of a row that add up to its total, in the order of stacks. */
+export const PARTS_OF_LAYER = [...new Set(CATEGORIES.flatMap((category) => LAYER_PARTS[category] ?? [])), "other" as const];
 const prefixOf = (name: string) => (name.includes("/") ? name.slice(0, name.lastIndexOf("/")) : name);
 
 export function hasPrefixes(rows: LayerRow[]): boolean {
@@ -17,7 +19,7 @@ export function byPrefix(rows: LayerRow[]): LayerRow[] {
     if (of.length === 1) return of[0]!;
     const group: LayerRow = { ...of[0]!, name, line: "", own_peak: 0 };
     group.time_us = of.some((row) => row.time_us == null) ? null : of.reduce((sum, row) => sum + (row.time_us ?? 0), 0);
-    for (const part of SUMS) group[part] = of.reduce((sum, row) => sum + row[part], 0);
+    for (const part of [...PARTS_OF_LAYER, "total" as const]) group[part] = of.reduce((sum, row) => sum + row[part], 0);
     return group;
   });
 }

@@ -6,8 +6,8 @@
 
 #include "analyze/index/store.h"
 
-namespace vramscope::analyze {
+namespace vramscope::analyze::jax {
 
-std::vector<Finding> program_findings(const Store& store);
+std::vector<Finding> findings(const Store& store);
 
-}  // namespace vramscope::analyze
+}  // namespace vramscope::analyze::jax

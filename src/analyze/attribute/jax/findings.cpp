@@ -1,4 +1,4 @@
-#include "analyze/verdict/findings_programs.h"
+#include "analyze/attribute/jax/findings.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include "analyze/verdict/newest_reports.h"
 #include "support/units.h"
 
-namespace vramscope::analyze {
+namespace vramscope::analyze::jax {
 namespace {
 
 using support::format_size;
@@ -80,7 +80,7 @@ Finding replicated(const Store& store, const trace::ReplicatedArguments& row) {
 
 }  // namespace
 
-std::vector<Finding> program_findings(const Store& store) {
+std::vector<Finding> findings(const Store& store) {
   std::vector<Finding> out;
   for (const auto& row : newest_reports<trace::StateNotDonated>(store)) out.push_back(not_donated(store, row));
   for (const auto& row : newest_reports<trace::DonationFailed>(store)) out.push_back(failed(store, row));
@@ -88,4 +88,4 @@ std::vector<Finding> program_findings(const Store& store) {
   return out;
 }
 
-}  // namespace vramscope::analyze
+}  // namespace vramscope::analyze::jax
