@@ -120,7 +120,7 @@ std::vector<std::string> changed_environment(const std::map<std::string, std::st
     const std::string_view text = *entry;
     if (!changes.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
   }
-  for (const auto& [name, value] : changes) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 

@@ -23,7 +23,7 @@ struct Area {
 };
 
 std::string state_of(const Process& process) {
-  const std::string now = process.recorded ? fmt::format("{} MiB live now", mib(process.live)) : "only device memory is known";
+  std::string now = process.recorded ? fmt::format("{} MiB live now", mib(process.live)) : "only device memory is known";
   if (process.step <= 0) return now;
   return fmt::format("step {}, {}{}", process.step, process.phase.empty() ? "" : process.phase + ", ", now);
 }
