@@ -252,6 +252,23 @@ def test_export_and_import(made, export, imported, answer, case, to, options):
         assert pprof_reader.read(export(again, "pprof")).time_nanos == pprof_reader.read(export(trace, "pprof")).time_nanos
 
 
+def varint(number):
+    return bytes(number >> shift & 0x7F | (0x80 if number >> shift + 7 else 0) for shift in range(0, max(1, number.bit_length()), 7))
+
+
+def test_an_xplane_keeps_its_microseconds(made, export, imported, answer, tmp_path):
+    """This instant in nanoseconds has no double of its own, and the nearest one is earlier."""
+    trace, _ = made("leak")
+    start, instant = answer("summary", trace)["overview"]["start_realtime_us"], 1_795_107_071_301_200
+    assert float(instant * 1000) < instant * 1000
+    exported = export(trace, "xplane").read_bytes()
+    assert exported.count(varint(start * 1000)) == 1
+    (tmp_path / "then.xplane.pb").write_bytes(exported.replace(varint(start * 1000), varint(instant * 1000)))
+    again = imported(tmp_path / "then.xplane.pb")
+    peaks = [pprof_reader.read(export(each, "pprof")).time_nanos for each in (trace, again)]
+    assert peaks[1] - instant * 1000 == peaks[0] - start * 1000
+
+
 def test_failed_requests_survive_export_and_import(made, export, imported, answer):
     trace, _ = made("killed")
     (failed,) = answer("oom", trace)["events"]
