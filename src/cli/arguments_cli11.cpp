@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <new>
@@ -69,7 +70,7 @@ class Cli11Arguments final : public Arguments {
         ->type_name(fmt::format("{}", fmt::join(choices, "|")));
   }
   void size(std::string_view names, std::uint64_t& target, std::string_view help) override {
-    const auto read = [&target, option = long_name(names)](const std::string& text) {
+    const auto read = [&target, &option = name_kept(names)](const std::string& text) {
       const auto bytes = support::parse_size(text);
       if (!bytes) throw CLI::ValidationError(option, bytes.error().message);
       target = *bytes;
@@ -77,13 +78,13 @@ class Cli11Arguments final : public Arguments {
     app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("SIZE");
   }
   void number(std::string_view names, double& target, std::string_view help) override {
-    const auto read = [&target, option = long_name(names)](const std::string& text) {
+    const auto read = [&target, &option = name_kept(names)](const std::string& text) {
       target = number_in<double>(option, text, "a number");
     };
     app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("NUMBER");
   }
   void count(std::string_view names, std::uint64_t& target, std::string_view help) override {
-    const auto read = [&target, option = long_name(names)](const std::string& text) {
+    const auto read = [&target, &option = name_kept(names)](const std::string& text) {
       target = number_in<std::uint64_t>(option, text, "a non-negative integer");
     };
     app_.add_option_function<std::string>(std::string(names), read, std::string(help))->type_name("N");
@@ -115,7 +116,11 @@ class Cli11Arguments final : public Arguments {
   }
 
  private:
+  // What messages call an option, for as long as its reader may be called.
+  const std::string& name_kept(std::string_view names) { return names_.emplace_back(long_name(names)); }
+
   CLI::App& app_;
+  std::deque<std::string> names_;
   std::vector<std::string>* command_ = nullptr;
 };
 
@@ -139,7 +144,7 @@ std::vector<std::string> split_at_dashes(int& argc, char** argv) {
 
 // The parser's messages have another shape than ours.
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const std::vector<std::string> extra = app.remaining(true);
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extra.empty()) {
     const std::string& first = extra.front();

@@ -82,7 +82,8 @@ class Plane {
     });
     if (stats.allocator.empty()) return;
     // Whole microseconds apart from their parts: today's nanoseconds do not fit into a double.
-    CountedEvent out{.time_us = static_cast<double>(began_ns / 1000) + static_cast<double>(began_ns % 1000) / 1e3 +
+    const std::uint64_t whole_us = began_ns / 1000;
+    CountedEvent out{.time_us = static_cast<double>(whole_us) + static_cast<double>(began_ns % 1000) / 1e3 +
                                 static_cast<double>(offset_ps) / 1e6,
                      .address = stats.address,
                      .requested = stats.requested,
