@@ -1,6 +1,6 @@
 # make demo    records the training of a small Keras model and prints a summary
 # make test    builds everything and runs all tests and checks
-# Both work from a bare checkout on Debian 12 and Ubuntu 24.04; a second run fetches and builds nothing.
+# Both work from a bare checkout on Debian 12; a second run fetches and builds nothing.
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -23,6 +23,10 @@ ifneq ($(JAX),0)
 venvs += $(stamps)/jax-plugins $(stamps)/venv-jax
 endif
 export TORCH JAX
+
+ifneq ($(words $(subst :, ,$(CURDIR))),1)
+$(error "$(CURDIR)" has a space or a colon in it, and the dynamic loader accepts neither in the path of the library that records; move the checkout)
+endif
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -99,7 +103,8 @@ $(stamps)/ui: $(ui_sources) $(stamps)/ui-modules
 build: build/CMakeCache.txt $(stamps)/ui
 	@tools/progress.sh "build" cmake --build build -j $(JOBS) --target vramscope vramscope_inject vramscope_tfops
 
-everything: build | $(stamps)/packages-test
+# All packages first, in one go: whoever may not install them is told once, before anything is built.
+everything: $(stamps)/packages-test build
 	@grep -qx VRAMSCOPE_TESTS:BOOL=ON build/CMakeCache.txt || tools/progress.sh "configure the tests" cmake --preset release -DVRAMSCOPE_TESTS=ON
 	@tools/progress.sh "build of the tests" cmake --build build -j $(JOBS)
 
@@ -128,13 +133,13 @@ test-gpu: build
 bench: everything $(stamps)/venv
 	@$(python) bench/run.py
 
-presubmit: everything environments | $(stamps)/packages-presubmit
+presubmit: $(stamps)/packages-presubmit everything environments
 	@$(python) tools/run_tests.py --presubmit
 
 # BARE: all (make demo, then make test), demo, or wheel (built here, installed and used in a root of another Debian).
 BARE ?= all
-bare: | $(stamps)/packages-presubmit
-	@tools/bare.sh $(BARE)
+bare: $(stamps)/packages-presubmit $(if $(filter demo,$(BARE)),,build)
+	@tools/bare.sh "$(BARE)"
 
 # The screenshots in the guide, taken by the browser tests from a real training run.
 pictures: everything $(stamps)/venv

@@ -6,12 +6,12 @@
 #   bare.sh wheel    Debian 11 and 13: installs the wheel of build/ beside TensorFlow and PyTorch (TORCH=0: without), records trainings, compares
 # Certificates, resolver, proxies and the settings of pip and npm are those of this machine. KEEP=1 leaves the root for a look.
 #
-# Everything that is mounted is mounted in a mount namespace that ends with the command in it, so that nothing of this machine can be
-# below the root when it is removed.
+# What is mounted for the commands is mounted in a mount namespace that ends with them, so that nothing of this machine can be below the
+# root when it is removed. mmdebstrap, while it works, mounts in the namespace of this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source=$PWD
-what=${1:-all}
+what=${1-all}
 root=
 
 die() { echo "bare: $*" >&2; exit 1; }
@@ -147,12 +147,26 @@ wheel() {  # SUITE
   remove_root
 }
 
+has_build() { [ -x build/vramscope ] || die "there is no build to make the wheel of; run make build"; }
+
 [ "$(id -u)" = 0 ] || die "needs root: it makes a root of its own and mounts in it"
 case $what in
-  all) commands "make demo" "make test" && wheel bullseye && wheel trixie ;;
+  all)
+    has_build
+    commands "make demo" "make test"
+    wheel bullseye
+    wheel trixie
+    ;;
   demo) commands "make demo" ;;
-  run) commands "${@:2}" ;;
-  wheel) [ -x build/vramscope ] || die "there is no build; run make build"; wheel bullseye && wheel trixie ;;
+  run)
+    [ $# -gt 1 ] || die "say which commands to run"
+    commands "${@:2}"
+    ;;
+  wheel)
+    has_build
+    wheel bullseye
+    wheel trixie
+    ;;
   *) die "say which: all, demo, wheel or run" ;;
 esac
 echo "bare: ok, $what in $((SECONDS / 60)) min $((SECONDS % 60)) s"

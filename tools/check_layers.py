@@ -107,6 +107,9 @@ def check(root):
 
 def main():
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    if not any((root / "src").glob("*/*.cpp")):
+        print(f"layers: {root}: no C++ sources in its src/; expected a checkout", file=sys.stderr)
+        return 2
     errors = list(check(root))
     print(*errors, sep="\n", end="\n" if errors else "")
     print(f"layers: {len(errors)} wrong edges" if errors else "layers: ok")

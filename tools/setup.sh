@@ -37,6 +37,10 @@ missing_packages() {
 
 setup_packages() {
   local section=$1 missing
+  if ! grep -qx "\[$section\]" tools/packages.txt; then
+    echo "setup: tools/packages.txt has no section \"$section\"" >&2
+    return 2
+  fi
   if ! command -v apt-get >/dev/null; then
     echo "setup: this system has no apt; install by hand what stands for these Debian packages:" $(wanted_packages "$section" required) >&2
     return 0

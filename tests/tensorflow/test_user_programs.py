@@ -82,10 +82,11 @@ def test_the_input_pipeline_by_stage(asked, python_with, version):
     if version == "2.16":                           # does not tell
         assert stages["shuffle"]["counted"] is None
         return
-    # TensorFlow's count of the buffer, and the pool's: it holds the buffer, the batches ahead and the one in use.
+    # TensorFlow's count of the buffer, and the pool's: it holds the buffer, two batches ahead, the next one and the one in use.
     counted = stages["shuffle"]["counted"]
     assert abs(counted - BUFFER * ELEMENT) < 0.1 * BUFFER * ELEMENT
-    assert all(counted <= held <= counted + 8 * BATCH * ELEMENT for held in said["held"]), (host["stages"], said)
+    # The pool gives a free block that is less than twice the request away as a whole, and counts all of it.
+    assert all(counted <= held < 2 * (counted + 4 * BATCH * ELEMENT) for held in said["held"]), (host["stages"], said)
 
 
 def live_by(run, vramscope, folder, key):

@@ -1,6 +1,7 @@
 """The list of system packages is what build and scripts use: every line of it can be shown to be needed."""
 import dataclasses
 import os
+import shutil
 import subprocess
 
 import check_packages
@@ -77,6 +78,41 @@ def bare_machine(tmp_path):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
     return {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def copied_makefile(tmp_path):
+    """plan(target, folder="checkout") -> CompletedProcess of `make --dry-run` where nothing has been set up."""
+
+    def plan(target, folder="checkout"):
+        for name in ("Makefile", "CMakePresets.json", "tools/packages.txt", "tools/gen_rpc.py", "ui/package-lock.json", "schema/answers/schema.json",
+                     "schema/rpc/schema.json", *map(str, TARGET_INPUTS)):
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / folder / name)
+        return subprocess.run(["make", "--dry-run", target], cwd=tmp_path / folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+    return plan
+
+
+TARGET_INPUTS = [path.relative_to(ROOT) for path in (ROOT / "tools/requirements").glob("*.txt")]
+
+
+@pytest.mark.parametrize("section, targets", {
+    "build": ["demo", "build", "test-gpu"],
+    "test": ["everything", "check", "test", "test-frameworks", "test-browser", "bench", "pictures", "fuzz", "soak"],
+    "presubmit": ["presubmit", "bare"]}.items())
+def test_the_packages_of_a_target_come_before_anything_else(copied_makefile, section, targets):
+    for target in targets:
+        done = copied_makefile(target)
+        assert done.returncode == 0, (target, done.stderr)
+        first = next(line for line in done.stdout.splitlines() if "tools/" in line)
+        assert first == f"tools/setup.sh packages {section}", target
+
+
+def test_a_folder_from_which_nothing_can_be_recorded_is_refused_before_the_build(copied_makefile):
+    for folder in ("a b", "a:b"):
+        done = copied_makefile("demo", folder)
+        assert done.returncode == 2 and "has a space or a colon in it" in done.stderr
 
 
 @pytest.mark.parametrize("section, sections", [("build", {"build"}), ("test", {"build", "test"}), ("presubmit", {"build", "test", "presubmit"})])

@@ -48,7 +48,7 @@ class OomVerb final : public VerbBody {
     Table live;
     const Unit unit = Unit::for_largest(e.live);
     for (const char* head : {"LIVE", "LAYER", "OP"}) live.column(head, Table::Align::left);
-    for (const char* head : {"BLOCKS", unit.name().c_str(), "SHARE"}) live.column(head);
+    for (const std::string& head : {std::string("BLOCKS"), unit.name(), std::string("SHARE")}) live.column(head);
     for (std::size_t i = 0; i < e.live_set.size() && (options_.rows == 0 || i < options_.rows); ++i) {
       const analyze::Group& g = e.live_set[i];
       live.row({in_category(g.keys[0]), dash(g.keys[1]), dash(short_op(g.keys[2])), support::format_count(g.count), unit(g.bytes),
