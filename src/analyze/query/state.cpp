@@ -169,7 +169,7 @@ Result<Moment> Engine::State::resolve(std::string_view instant, int place_index)
   if (instant == "start" || instant == "0") return Moment{0};
   if (instant.starts_with("moment:"))
     if (const auto number = parse_number(instant.substr(7)))
-      return std::min<Moment>(static_cast<Moment>(std::max(0.0, *number)), store.events());
+      return static_cast<Moment>(std::min(std::max(0.0, *number), static_cast<double>(store.events())));
   if (instant == "oom" || instant.starts_with("oom:")) return resolve_failure(store, instant);
   if (instant.starts_with("step:")) return resolve_step(*this, instant, place_index);
   if (const auto time_us = parse_duration(instant.substr(0, instant.find('#')))) return moment_of_time(store, *time_us, instant);

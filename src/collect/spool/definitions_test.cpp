@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
 
 namespace vramscope::collect {
 namespace {
@@ -13,7 +15,7 @@ void add(Definitions& definitions, spool::RecordKind kind, Record record, std::s
   std::vector<std::byte> bytes(sizeof record + more.size() + spool::kSlotBytes);
   record.head.kind = kind;
   std::memcpy(bytes.data(), &record, sizeof record);
-  std::memcpy(bytes.data() + sizeof record, more.data(), more.size());
+  std::ranges::copy(std::as_bytes(std::span(more)), bytes.begin() + sizeof record);
   definitions.add(record.head, bytes);
 }
 
