@@ -37,10 +37,10 @@ def install(torch: Any) -> None:
     watch = getattr(torch.nn.modules.module, "register_module_module_registration_hook", None)     # since PyTorch 2.0
     if watch is not None:
         watch(_became_part)
-    for kind, category in (("buffer", "buffer"), ("parameter", "parameter")):
+    for kind in ("buffer", "parameter"):
         watch = getattr(torch.nn.modules.module, f"register_module_{kind}_registration_hook", None)
         if watch is not None:
-            watch(functools.partial(_was_set, category))
+            watch(functools.partial(_was_set, kind))
     wrapping.wrap(torch.nn.Module, "__setstate__", after=_was_copied)
 
 
