@@ -93,6 +93,8 @@ struct Framework {
   std::span<const AllocatorSetting> allocators = {};
   // Words in names of ops that use another algorithm if the workspace for one is refused.
   std::span<const std::string_view> ops_with_optional_workspace = {};
+  // Words in names of ops whose temporaries are scratch of a library, never the result of the op.
+  std::span<const std::string_view> ops_with_scratch = {};
   bool keeps_unfactored_state = false;  // an optimizer with factored state allocates the other one too, and does not use it
   bool adds_to_gradients = false;       // accumulated gradients are the kept ones; otherwise they exist beside all new ones
   // Of the live peak in a forecast, if graphs were traced: their ops run in an order that differs from process to process.

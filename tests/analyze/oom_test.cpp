@@ -308,6 +308,35 @@ TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
   EXPECT_EQ(e.live_set.front().keys.at(0), "activations");
 }
 
+// An eager loop reports a step when its optimizer has run; what repeats before that builds the model. Einsum's result is memory that it
+// requested as scratch.
+TEST_F(Oom, FirstStepOfAnEagerLoop) {
+  fs::remove(path_);
+  Maker::Options options;
+  options.pool.limit = options.pool.device = 64 * kMiB;
+  options.pool.growth = false;
+  Maker maker = Maker::create(path_, options).value();
+  for (int weight = 0; weight < 12; ++weight)
+    for (const char* op : {"RandomUniform", "Sub", "Mul", "AddV2"}) maker.free(maker.alloc({op, "output", 4096}).value());
+  maker.mark(trace::MarkKind::tape, trace::MarkEdge::begin, "tape", 1);
+  maker.mark(trace::MarkKind::layer, trace::MarkEdge::begin, "attention", -1);
+  EXPECT_TRUE(maker.alloc({"Einsum", "temp", 24 * kMiB}).has_value());
+  EXPECT_TRUE(maker.alloc({"MatMul", "output", 16 * kMiB}).has_value());
+  EXPECT_FALSE(maker.alloc({"MatMul", "output", 32 * kMiB}).has_value());
+  ASSERT_TRUE(maker.finish());
+  OpenOptions open;
+  open.keep_index = false;
+  const Engine engine = Engine::open(path_, open).value();
+  EXPECT_EQ(engine.steps().steps.size(), 1u) << engine.steps().sentence;
+  const OomEvent e = engine.ooms().events.at(0);
+  EXPECT_EQ(e.step, 1);
+  EXPECT_EQ(e.category, "activations");
+  EXPECT_FALSE(cause(e, "leak").holds) << cause(e, "leak").evidence;
+  EXPECT_FALSE(cause(e, "spike").holds) << cause(e, "spike").evidence;
+  ASSERT_EQ(e.live_set.size(), 2u);
+  for (const auto& row : e.live_set) EXPECT_EQ(row.keys.at(0), "activations");
+}
+
 // The request decides what is said: the model's own activations are no spike, and the advised batch is the largest that gets by.
 TEST_F(Oom, TheRequestSaysWhatItIsForAndWhichBatchFits) {
   const auto train = [&](std::uint64_t percent) {

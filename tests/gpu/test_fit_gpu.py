@@ -46,8 +46,10 @@ def record(vramscope, tmp_path_factory):
     there = {framework: installed(framework) for framework in PYTHON}
     cases = [(*case[:3], batch) for case in FORECASTS if there[case[0]] for batch in (case[3], case[4], 4 * case[4])]
 
+    root = tmp_path_factory.mktemp("fit")  # not in the threads, which would make one base folder each
+
     def make(case):
-        folder = tmp_path_factory.mktemp("fit")
+        folder = root / "-".join(map(str, case))
         done = subprocess.run([vramscope, "run", "-o", folder, "--quiet", "--", *command(*case)], env=environment(), capture_output=True, text=True, timeout=300)
         return next(folder.glob("*.vram")) if done.returncode == 0 else done.stdout + done.stderr
 

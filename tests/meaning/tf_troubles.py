@@ -342,13 +342,41 @@ def limited(mib):
     return {"TF_CPU_BFC_MEM_LIMIT_IN_MB": str(mib)}
 
 
-@program("out of memory", "oom", "batch|limit", environment=limited(96))
+@program("out of memory", "oom", "batch of at most [0-9]+ % of this one|batch of at most .* instead of 512", environment=limited(96))
 def batch_too_large():
     model = keras.Sequential([keras.Input((32, 32, 3)), layers.Conv2D(64, 3, padding="same", activation="relu"), layers.BatchNormalization(),
                               layers.GlobalAveragePooling2D(), layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False)
     for batch in (16, 16, 16, 512):
         model.train_on_batch(np.ones((batch, 32, 32, 3), "float32"), np.ones((batch, 1), "float32"))
+
+
+def attention(width=64):
+    inputs = keras.Input((32,), dtype="int32")
+    x = layers.Embedding(500, width)(inputs)
+    for _ in range(2):
+        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(4, width // 4)(x, x))
+        x = layers.LayerNormalization()(x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(x)))
+    return keras.Model(inputs, layers.Dense(500)(x))
+
+
+def by_tape(batches):
+    model, optimizer = attention(), keras.optimizers.Adam()
+    for batch in batches:
+        text = tf.zeros([batch, 32], "int32")
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(text, model(text, training=True), from_logits=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+
+@program("out of memory", "oom", "step 1: .*for activations of .*use a batch of at most .* instead of 512", environment=limited(48), steps=1)
+def first_step_op_by_op():
+    by_tape([512])
+
+
+@program("out of memory", "oom", "step 4: .*for activations of .*use a batch of at most .* instead of 512", environment=limited(48), steps=4)
+def fourth_step_op_by_op():
+    by_tape([16, 16, 16, 512])
 
 
 @program("out of memory", "oom", "(?i)leak", also=("leak", "held-tensors"), environment=limited(64))
@@ -382,7 +410,7 @@ def slots_of_the_optimizer():
     model.fit(np.ones((16, 1024), "float32"), np.ones((16, 1024), "float32"), batch_size=4, verbose=0)
 
 
-@program("out of memory", "oom", "limit|batch", also=["peak-is-evaluation"], environment=limited(64))
+@program("out of memory", "oom", "batch of at most [0-9]+ % of this one|batch of at most .* instead of 65,536", also=["peak-is-evaluation"], environment=limited(64))
 def evaluation_with_a_large_batch():
     model = fit()
     model(tf.ones([65536, 64]))

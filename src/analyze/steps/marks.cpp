@@ -55,6 +55,9 @@ class StepMachine {
         return on_function(m, threads_[m.thread]);
       case MarkKind::step:
         return on_step(m, threads_[m.thread]);
+      case MarkKind::tape:
+        if (m.row.edge == MarkEdge::begin && first_tape_ == nullptr) first_tape_ = &m;
+        return;
       default:
         return;
     }
@@ -171,6 +174,7 @@ class StepMachine {
       step.open = kLastOne;
       finish(step, events, end_us, {});
     }
+    if (const auto step = failed_under_tape()) finish(*step, events, end_us, {});
     if (begun_again_.size() * 2 > steps_.size())
       for (auto [i, from] : begun_again_) {
         steps_[i].step.begin = from.begin;
@@ -181,6 +185,17 @@ class StepMachine {
       state.open->open = kCutShort;
       finish(*state.open, events, end_us, {});
     }
+  }
+
+  // An eager loop reports a step when its optimizer has run. In one that did not come so far, a tape was recording when memory ran out.
+  std::optional<StepRow> failed_under_tape() {
+    const auto failed_since = [&](const MarkAt& m) {
+      return std::ranges::any_of(tables_.ooms, [&](const auto& oom) { return oom.pos >= m.pos; });
+    };
+    if (first_tape_ == nullptr || !failed_since(*first_tape_)) return std::nullopt;
+    StepRow step = start_at(last_instant_ != nullptr ? *last_instant_ : *first_tape_);
+    step.open = kCutShort;
+    return step;
   }
 
   StepRow start_at(const MarkAt& m) {
@@ -196,6 +211,7 @@ class StepMachine {
     step.end = pos;
     step.end_us = time_us;
     steps_.push_back({step, names_.id(by)});
+    first_tape_ = nullptr;
   }
 
   const Tables& tables_;
@@ -206,6 +222,7 @@ class StepMachine {
   std::map<std::size_t, EarlierStart> begun_again_;  // by place in steps_
   std::int64_t epoch_ = 0;
   const MarkAt* last_instant_ = nullptr;
+  const MarkAt* first_tape_ = nullptr;  // since the last step
   std::size_t last_by_hand_ = kNone32;
 };
 

@@ -1,12 +1,20 @@
 #include "analyze/verdict/autotune.h"
 
+#include <algorithm>
+
 #include "analyze/index/lifetime.h"
 
 namespace vramscope::analyze {
 
+bool is_scratch(std::string_view op, Shown category, const Framework& framework) {
+  if (category == Shown::workspace) return true;
+  return category == Shown::temporaries &&
+         std::ranges::any_of(framework.ops_with_scratch, [&](std::string_view word) { return op.contains(word); });
+}
+
 bool is_scratch(const Store& store, std::uint64_t alloc) {
-  auto category = store.attributes_of(alloc).category();
-  return category == trace::Category::workspace || category == trace::Category::temporary;
+  const Kind& kind = store.kind_of(alloc);
+  return is_scratch(store.text(store.site_of(kind).op), shown(store.attributes_of(alloc).category()), framework_of(store, kind));
 }
 
 Bytes autotune_share(const Store& store, const PoolSet& pools, Moment at) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,6 +70,18 @@ void find_origins(const Store& store, const std::vector<trace::HeldTensors>& hel
   }
 }
 
+void count(const Store& store, std::uint32_t alloc, Keeper& keeper) {
+  keeper.tensors += 1;
+  keeper.bytes += store.kind_of(alloc).granted;
+}
+
+using PlaceAndSize = std::tuple<std::uint32_t, std::uint32_t, Bytes>;  // line, layer
+
+PlaceAndSize place_and_size(const Store& store, std::uint32_t alloc) {
+  const Kind& kind = store.kind_of(alloc);
+  return {kind.line, store.attributes_of(alloc).layer(), kind.granted};
+}
+
 void count_tensors(const Store& store, Moment at, std::vector<Keeper>& out) {
   std::vector<Keeper*> known;
   for (Keeper& keeper : out)
@@ -76,14 +89,25 @@ void count_tensors(const Store& store, Moment at, std::vector<Keeper>& out) {
   if (known.empty()) return;
   for (Keeper* keeper : known)
     *keeper = Keeper{keeper->name, keeper->container, keeper->owner, keeper->line, 0, 0, true, keeper->origins};
+  std::vector<std::uint32_t> others;
+  std::map<PlaceAndSize, Keeper*> seen;  // nullptr: several keepers
   for_each_live(store, at, [&](std::uint32_t alloc) {
     const std::uint64_t key = origin_key(store, alloc);
+    bool kept = false;
     for (Keeper* keeper : known) {
       if (std::ranges::find(keeper->origins, key) == keeper->origins.end()) continue;
-      keeper->tensors += 1;
-      keeper->bytes += store.kind_of(alloc).granted;
+      count(store, alloc, *keeper);
+      const auto [at_place, fresh] = seen.try_emplace(place_and_size(store, alloc), keeper);
+      if (!fresh && at_place->second != keeper) at_place->second = nullptr;
+      kept = true;
     }
+    if (!kept && store.kind_of(alloc).line != 0) others.push_back(alloc);
   });
+  // An op may hand on the memory of its input as its result, depending on which of several ops ran first. The memory then has the
+  // name of the other op, but its place in the program and its size are the same.
+  for (const std::uint32_t alloc : others)
+    if (const auto found = seen.find(place_and_size(store, alloc)); found != seen.end() && found->second != nullptr)
+      count(store, alloc, *found->second);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ OomCause spike_cause(const OomScene& m) {
   out.holds = out.bytes * 10 >= capacity && out.would_fit == "yes";
   out.evidence = m.request_is_scratch
                      ? fmt::format("the request itself is workspace; {} more workspace was live", format_size(m.scratch))
-                     : fmt::format("{} of what was live is workspace and temporaries", format_size(m.scratch));
+                     : fmt::format("{} of what was live is workspace", format_size(m.scratch));
   return out;
 }
 
@@ -207,7 +207,9 @@ std::string advice_of(const OomEvent& e, const OomScene& m, const OomRequest& re
   }
   if (e.verdict == "fragmentation") return std::string(remedy_for(Remedy::avoid_fragmentation, framework));
   if (e.verdict == "leak") return leaking.advice.empty() ? "see 'vramscope leaks' for what grows" : leaking.advice;
-  if (e.verdict == "spike") return std::string(remedy_for(Remedy::limit_autotuning, framework));
+  // On the host no library tries algorithms.
+  if (e.verdict == "spike" && !m.on_host) return std::string(remedy_for(Remedy::limit_autotuning, framework));
+  if (e.verdict == "spike") return fit_advice(e, m, request, live, framework);
   if (e.verdict == "pool limit") {
     const auto setting = remedy_for(m.on_host ? Remedy::raise_host_limit : Remedy::raise_limit, framework);
     std::string out = raise_advice(e.limit, m.raise(), setting);

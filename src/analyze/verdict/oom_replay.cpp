@@ -30,11 +30,24 @@ struct Failure {
   bool whole_step = false;
 };
 
-std::optional<std::uint64_t> batch_of(const Store& store, const RecordedPool& recorded, Moment at) {
-  const auto samples = samples_of_steps(store);
-  for (std::size_t i = samples.size(); i-- > 0;)
-    if (store.steps[i].begin <= at && samples[i]) return samples[i];
-  return batch_from_shapes(store, recorded);
+// Samples of the batch at a moment: other steps may have had others. `step`: the number of the last one that began before it.
+std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& recorded, std::uint32_t step, Moment at) {
+  if (step == 0) return batch_from_shapes(store, recorded, 0, at);
+  const StepRow& row = store.steps[step - 1];
+  const bool in_step = at <= row.end;
+  if (const auto samples = samples_of_steps(store)[step - 1]; in_step && samples) return samples;
+  return batch_from_shapes(store, recorded, in_step ? row.begin : row.end, at);
+}
+
+// By block. The step before the failed one may have had another batch.
+std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before, std::uint64_t batch) {
+  auto out = scalings_by_shape(store, recorded, batch);
+  const auto other = before > 0 ? batch_at(store, recorded, before, store.steps[before - 1].end) : std::nullopt;
+  if (!other || *other == batch) return out;
+  const auto of_other = scalings_by_shape(store, recorded, *other);
+  for (std::size_t block = 0; block < out.size(); ++block)
+    if (recorded.sections[block] == before) out[block] = of_other[block];
+  return out;
 }
 
 void add_block(Failure& failure, Bytes bytes, const whatif::Scaling& scaling, std::uint32_t alloc, std::uint32_t section) {
@@ -85,10 +98,10 @@ std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& 
   if (recorded->events.size() > kMostEvents && before > 0)
     *recorded = from_event(*recorded, events_of_section(*recorded, before).first);
   Failure out{std::move(*recorded), {}, {}, false};
-  out.batch = batch_of(store, out.recorded, oom.pos);
+  out.batch = batch_at(store, out.recorded, failed, oom.pos);
   const std::uint64_t batch = out.batch.value_or(kUnknownBatch);
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
-  out.scalings = scalings_by_shape(store, out.recorded, batch);
+  out.scalings = scalings_of(store, out.recorded, before, batch);
   const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
   const auto events = events_of_section(out.recorded, before);
   add_block(out, site.requested, scaling, kNone32, failed);

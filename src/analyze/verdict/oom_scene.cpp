@@ -145,7 +145,7 @@ OomScene scene_of(const Engine::State& s, const FailedPool& where, const Stamped
   m.scratch = autotune_share(store, pools, o.pos);
   m.hole_without_scratch = largest_hole_without(store, layout, [&](std::uint32_t alloc) { return is_scratch(store, alloc); });
   const Shown wanted = request_of(s, where, o).category;
-  m.request_is_scratch = wanted == Shown::workspace || wanted == Shown::temporaries || wanted == Shown::xla_temporaries;
+  m.request_is_scratch = wanted == Shown::xla_temporaries || is_scratch(store.text(site.op), wanted, framework(pool.framework));
   m.on_host = where.place.device < 0;
   if (m.on_host) {  // host memory: what the machine, or the container, has; others' share of it is not known
     m.card = std::strtoull(setting(store, "host.memory_bytes").c_str(), nullptr, 10);

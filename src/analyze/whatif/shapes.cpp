@@ -81,13 +81,15 @@ std::vector<std::uint64_t> dimensions(std::string_view shape) {
   return out;
 }
 
-std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded) {
+namespace {
+
+template <typename Predicate>
+std::optional<std::uint64_t> batch_of_blocks(const Store& store, const RecordedPool& recorded, const Predicate& counts) {
   for (const Shown wanted : {Shown::inputs, Shown::activations}) {
     std::map<std::uint64_t, Bytes> votes;
     for (std::size_t block = 0; block < recorded.allocs.size(); ++block) {
       const std::uint32_t alloc = recorded.allocs[block];
-      if ((recorded.sections[block] == 0 && !store.steps.empty()) || shown(store.attributes_of(alloc).category()) != wanted)
-        continue;
+      if (!counts(block) || shown(store.attributes_of(alloc).category()) != wanted) continue;
       const Kind& kind = store.kind_of(alloc);
       const auto dims = dimensions(store.text(store.site_of(kind).shape));
       if (dims.size() > 1 && dims.front() > 0) votes[dims.front()] += kind.granted;
@@ -96,6 +98,21 @@ std::optional<std::uint64_t> batch_from_shapes(const Store& store, const Recorde
     if (most != votes.end()) return most->first;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded) {
+  const bool has_steps = !store.steps.empty();
+  return batch_of_blocks(store, recorded, [&](std::size_t block) { return recorded.sections[block] != 0 || !has_steps; });
+}
+
+std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded, Moment since,
+                                               Moment until) {
+  return batch_of_blocks(store, recorded, [&](std::size_t block) {
+    const std::uint64_t birth = store.birth[recorded.allocs[block]];
+    return birth >= since && birth < until;
+  });
 }
 
 std::vector<whatif::Scaling> scalings_by_shape(const Store& store, const RecordedPool& recorded, std::uint64_t batch) {

@@ -15,6 +15,8 @@ std::vector<std::uint64_t> dimensions(std::string_view shape);
 
 // The first dimension that most bytes of inputs have, or of activations if no input has a shape.
 std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded);
+// The same of the blocks born in [since, until).
+std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded, Moment since, Moment until);
 
 // The recorded batch where its size is not known: others are then percentages of it.
 inline constexpr std::uint64_t kUnknownBatch = 100;

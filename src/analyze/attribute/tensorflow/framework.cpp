@@ -73,6 +73,8 @@ constexpr AllocatorSetting kAllocators[] = {
 constexpr std::string_view kWorkspaceOps[] = {"Conv", "MatMul", "Cudnn", "BatchNorm", "Einsum", "RNN",
                                               "LSTM", "FFT",    "Sort",  "TopK",      "Unique", "Scratch"};
 
+constexpr std::string_view kScratchOps[] = {"Conv", "Cudnn"};
+
 OpMeaning meaning_of(std::string_view op, std::string_view region) {
   return meaning_by_scopes(op, region, {.scopes_run_forward = true, .workspace_ops = kWorkspaceOps});
 }
@@ -99,6 +101,7 @@ constinit const Framework kFramework = {
     .left_free = left_free,
     .set_replay = set_replay,
     .allocators = kAllocators,
+    .ops_with_scratch = kScratchOps,
     .keeps_unfactored_state = true,  // Keras' Adafactor
     // On the host, with oneDNN, the peaks of a small convolutional network differ by 30 % from run to run; otherwise, and on a
     // GPU, by 3 % (docs/dev/measurements.md).

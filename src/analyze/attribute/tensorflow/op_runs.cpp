@@ -27,8 +27,7 @@ OpRuns::OpRuns(const Store& draft, const Columns& columns) {
   for (std::size_t k = 0; k < draft.kinds.size(); ++k) {
     const trace::Site& site = draft.site_of(draft.kinds[k]);
     is_named[k] = of_tensorflow(draft, draft.kinds[k]) && static_cast<std::uint32_t>(site.op) != 0;
-    is_scratch[k] = is_named[k] && is_eager_op(draft.text(site.op)) && draft.text(site.region) == "temp" &&
-                    static_cast<Stage>(draft.kinds[k].stage) == Stage::backward;
+    is_scratch[k] = is_named[k] && is_eager_op(draft.text(site.op)) && draft.text(site.region) == "temp";
   }
   if (std::ranges::find(is_scratch, true) == is_scratch.end()) return;
   tsl::robin_map<std::uint32_t, Run> threads;

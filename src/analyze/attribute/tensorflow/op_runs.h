@@ -1,4 +1,4 @@
-// Which blocks that a backward op of TensorFlow requested as scratch are alive when its thread runs another op.
+// Which blocks that an op of TensorFlow requested as scratch are alive when its thread runs another op.
 //
 // Some kernels return their scratch as the result. Real scratch is freed before the kernel returns. Only for ops outside of
 // graphs: in graphs, an op that makes the gradient of a variable is reported by name, and its scratch could not be told from its

@@ -36,10 +36,11 @@ std::optional<Meaning> replaced_by_optimizer(const BlockFacts& facts) {
   return Meaning{Category::optimizer_state, Known::inferred};
 }
 
-// Some kernels (Einsum, Mean) request scratch memory and return it as their result. Real scratch never outlives its op.
+// Some kernels (Einsum, Mean) request scratch memory and return it as their result. Real scratch never outlives its op. In a step
+// that was cut short, that is all there is to see.
 std::optional<Meaning> result_from_scratch(const BlockFacts& facts) {
-  if (facts.named != Category::temporary || facts.stage != Stage::forward) return std::nullopt;
-  if (!facts.lives_on || facts.cut_off || facts.unread) return std::nullopt;
+  if (facts.named != Category::temporary || facts.stage != Stage::forward || facts.unread) return std::nullopt;
+  if (facts.cut_off ? !has(facts, kOutlivesOp) || !facts.has_layer : !facts.lives_on) return std::nullopt;
   return Meaning{Category::activation, Known::inferred};
 }
 

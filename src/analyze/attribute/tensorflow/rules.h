@@ -15,7 +15,7 @@ enum OwnFact : std::uint32_t {
   kPipelineThread = 4,  // the same, in a thread of the input pipeline
   kXlaPlanned = 8,      // the same, where the plans of XLA's executables were recorded
   kEagerOp = 16,        // a value of an op that runs outside of any graph
-  kOutlivesOp = 32,     // scratch of an eager backward op, alive when its thread runs another op
+  kOutlivesOp = 32,     // scratch of an eager op, alive when its thread runs another op
 };
 
 namespace rules {
