@@ -308,8 +308,8 @@ TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
   EXPECT_EQ(e.live_set.front().keys.at(0), "activations");
 }
 
-// An eager loop reports a step when its optimizer has run; what repeats before that builds the model. Einsum's result is memory that it
-// requested as scratch.
+// An eager loop reports a step when its optimizer has run; what repeats before that builds the model. Einsum's result is memory
+// that it requested as scratch.
 TEST_F(Oom, FirstStepOfAnEagerLoop) {
   fs::remove(path_);
   Maker::Options options;

@@ -148,7 +148,9 @@ def describe() -> Dict[int, Meaning]:
         _walk(model, "", seen, out)
     loose = _alive(_loose)
     for layer in loose:
-        _walk(layer, layer.name, seen, out)
+        # A layer that was only a pattern for others (Bidirectional makes two of it) has nothing but a seed, until it is collected.
+        if getattr(layer, "built", True) or layer.weights:
+            _walk(layer, layer.name, seen, out)
     parameters = dict(out)
     for optimizer in _alive(_optimizers):
         _slots(optimizer, _trained(optimizer, models + loose), parameters, out)

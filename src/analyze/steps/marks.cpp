@@ -187,7 +187,8 @@ class StepMachine {
     }
   }
 
-  // An eager loop reports a step when its optimizer has run. In one that did not come so far, a tape was recording when memory ran out.
+  // An eager loop reports a step when its optimizer has run. In one that did not come so far, a tape was recording when memory
+  // ran out.
   std::optional<StepRow> failed_under_tape() {
     const auto failed_since = [&](const MarkAt& m) {
       return std::ranges::any_of(tables_.ooms, [&](const auto& oom) { return oom.pos >= m.pos; });

@@ -40,7 +40,8 @@ std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& re
 }
 
 // By block. The step before the failed one may have had another batch.
-std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before, std::uint64_t batch) {
+std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before,
+                                         std::uint64_t batch) {
   auto out = scalings_by_shape(store, recorded, batch);
   const auto other = before > 0 ? batch_at(store, recorded, before, store.steps[before - 1].end) : std::nullopt;
   if (!other || *other == batch) return out;

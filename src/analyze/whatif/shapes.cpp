@@ -107,8 +107,7 @@ std::optional<std::uint64_t> batch_from_shapes(const Store& store, const Recorde
   return batch_of_blocks(store, recorded, [&](std::size_t block) { return recorded.sections[block] != 0 || !has_steps; });
 }
 
-std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded, Moment since,
-                                               Moment until) {
+std::optional<std::uint64_t> batch_from_shapes(const Store& store, const RecordedPool& recorded, Moment since, Moment until) {
   return batch_of_blocks(store, recorded, [&](std::size_t block) {
     const std::uint64_t birth = store.birth[recorded.allocs[block]];
     return birth >= since && birth < until;
