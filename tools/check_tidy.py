@@ -49,14 +49,20 @@ def output_of(entry):
     return found and found[1]
 
 
+@functools.cache
+def own_file(name):
+    """The path of a dependency, None if it is none of ours. Most headers are a dependency of hundreds of objects."""
+    path = (BUILD / name).resolve()
+    return path if path.is_relative_to(ROOT) else None
+
+
 def own_dependencies():
     """What each object was made of, as ninja noted it: files of ours, without those of the system."""
     listing = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True).stdout
     found, names = {}, []
     for line in listing.splitlines():
         if line.startswith("    "):
-            path = (BUILD / line.strip()).resolve()
-            if path.is_relative_to(ROOT):
+            if path := own_file(line.strip()):
                 names.append(path)
         elif line:
             names = found.setdefault(line.split(": #deps")[0], [])
