@@ -14,7 +14,10 @@ CLANG_FORMAT = "clang-format-19"
 
 def source_files():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.h", "*.c", "*.cpp"],
-                            cwd=ROOT, capture_output=True, text=True, check=True)
+                            cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        print(f"format: {ROOT}: not a git checkout; name the files", file=sys.stderr)
+        raise SystemExit(2)
     paths = [ROOT / name for name in listed.stdout.split()]
     return [path for path in paths if "gen" not in path.parts and path.exists()]
 

@@ -150,7 +150,10 @@ def commit():
 
 
 def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"wheel: {ROOT}: 'git {arguments[0]}' failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -129,7 +129,7 @@ class Dump {
   }
 
   void value(std::string_view line) {
-    if (line.starts_with("<")) current_ = name_in(line);
+    if (line.starts_with('<')) current_ = name_in(line);
     if (!line.starts_with(" from instruction:")) return;
     if (std::string_view op = between(line, "op_name=\"", "\""); !op.empty())
       origins_[current_] = origin_in(line, op);

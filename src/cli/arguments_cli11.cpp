@@ -105,7 +105,7 @@ class Cli11Arguments final : public Arguments {
   bool has_command() const { return command_ != nullptr; }
   // Before the command and not one of our options: a typo, not a command.
   std::optional<std::string> unknown_option() const {
-    if (command_ == nullptr || app_.remaining().empty() || !app_.remaining().front().starts_with("-")) return std::nullopt;
+    if (command_ == nullptr || app_.remaining().empty() || !app_.remaining().front().starts_with('-')) return std::nullopt;
     return app_.remaining().front();
   }
   // Without "--", the command starts at the first word that is not one of our options.
@@ -219,7 +219,7 @@ int print_help(const std::vector<Candidate>& candidates, std::optional<std::stri
 int complain_about(const CLI::App& app, const CLI::ParseError& error, const std::vector<Candidate>& candidates,
                    std::optional<std::string_view> first_word) {
   const std::string problem = in_our_words(app, error);
-  if (!first_word || first_word->starts_with("-")) return complain(fmt::format("{}; see 'vramscope --help'", problem));
+  if (!first_word || first_word->starts_with('-')) return complain(fmt::format("{}; see 'vramscope --help'", problem));
   const bool known =
       std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.verb.name == first_word; });
   if (!known) return complain(fmt::format("unknown command \"{}\"; see 'vramscope --help'", *first_word));

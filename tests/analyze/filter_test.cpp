@@ -82,7 +82,7 @@ TEST_F(FilterLanguage, ErrorsNameTheWord) {
   EXPECT_NE(error("op:/abc").find("no closing quote or slash in \"/abc\""), std::string::npos);
   EXPECT_NE(error("live@tomorrow").find("invalid instant"), std::string::npos);
   EXPECT_NE(error("or").find("or"), std::string::npos);
-  EXPECT_NE(error(")").find(")"), std::string::npos);
+  EXPECT_NE(error(")").find(')'), std::string::npos);
   EXPECT_NE(error(std::string(5000, '(')).find("deep"), std::string::npos);
   EXPECT_EQ(error("layer:a or (not layer:b and size>1MiB)"), "");
 }

@@ -1,5 +1,6 @@
 """Every check must be able to fail: each rule is shown a tree or a file that breaks it."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -121,6 +122,14 @@ def test_length_refuses_a_long_file(tmp_path, root):
 
 def test_length_refuses_a_root_without_files(tmp_path, root):
     assert tool(root, "check_length", tmp_path / "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize("part", ["check_format.py", "check_packages.py"])
+def test_outside_a_checkout_one_line_says_so(tmp_path, root, build, part):
+    shutil.copytree(root / "tools", tmp_path / "tools")
+    done = subprocess.run([sys.executable, tmp_path / "tools" / part], capture_output=True, text=True,
+                          env={**os.environ, "VRAMSCOPE_BUILD": str(build), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
+    assert done.returncode == 2 and "not a git checkout" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 def test_format_refuses_and_fixes(tmp_path, root):

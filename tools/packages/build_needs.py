@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from packages.listed import Need
+from packages.listed import Need, refuse
 
 SHIPPED = ["vramscope", "libvramscope_inject.so", "libvramscope_tfops.so"]
 # Used without a trace in ninja's files.
@@ -20,7 +20,7 @@ UNSEEN = [
 def folder(root):
     build = Path(os.environ.get("VRAMSCOPE_BUILD", root / "build"))
     if not (build / ".ninja_deps").exists():
-        raise SystemExit(f"packages: {build} holds no build; run make everything")
+        refuse(f"{build}: no build there; run 'make everything'")
     return build
 
 

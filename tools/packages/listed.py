@@ -1,4 +1,5 @@
 """Reads tools/packages.txt."""
+import sys
 from dataclasses import dataclass
 
 SECTIONS = ["build", "test", "presubmit"]  # each may use what those before it list
@@ -19,6 +20,12 @@ class Need:
     used_by: str
 
 
+def refuse(why):
+    """Ends the program with exit code 2: nothing was compared."""
+    print(f"packages: {why}", file=sys.stderr)
+    raise SystemExit(2)
+
+
 def read_list(path):
     lines, section = [], None
     for number, text in enumerate(path.read_text().splitlines(), 1):
@@ -26,9 +33,9 @@ def read_list(path):
         if text.startswith("["):
             section = text.strip("[]")
             if section not in SECTIONS:
-                raise SystemExit(f"packages: {path}:{number}: there is no section [{section}]; write one of {', '.join(SECTIONS)}")
+                refuse(f"{path}:{number}: there is no section [{section}]; write one of {', '.join(SECTIONS)}")
         elif text:
             if section is None:
-                raise SystemExit(f"packages: {path}:{number}: {text} stands before the first section; put [{SECTIONS[0]}] above it")
+                refuse(f"{path}:{number}: {text} stands before the first section; put [{SECTIONS[0]}] above it")
             lines.append(Line(text.removeprefix("?").removeprefix("@node").strip(), section))
     return lines

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from packages.listed import Need
+from packages.listed import Need, refuse
 from packages.system import command_path
 
 # What belongs to `make build` and `make demo`, and to `make bare`; everything else is only called by the tests.
@@ -74,10 +74,11 @@ def commands(name, text):
 
 
 def needs(root):
-    tracked = subprocess.run(["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True,
-                             text=True, check=True).stdout.split("\n")
+    listed = subprocess.run(["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True)
+    if listed.returncode:
+        refuse(f"{root}: not a git checkout, so nothing says which scripts belong to it; run this in a clone")
     out = {}
-    for name in tracked:
+    for name in listed.stdout.split("\n"):
         path = root / name
         if name.startswith(ELSEWHERE) or not re.search(r"(?:Makefile|CMakePresets\.json|\.sh|\.py|\.ts|\.ci/\w+)$", name) or not path.is_file():
             continue

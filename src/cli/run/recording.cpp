@@ -51,7 +51,7 @@ std::string run_name(const std::vector<std::string>& command) {
     for (std::size_t i = 1; i < command.size(); ++i) {
       if (command[i] == "-m" && i + 1 < command.size()) return safe_name(command[i + 1]);
       if (command[i] == "-c") break;
-      if (!command[i].starts_with("-")) return safe_name(fs::path(command[i]).stem().string());
+      if (!command[i].starts_with('-')) return safe_name(fs::path(command[i]).stem().string());
     }
   return safe_name(command[0]);
 }
