@@ -184,9 +184,9 @@ class Build {
     // A step that began and never ended is all that a loop without an optimizer reports.
     if (std::ranges::all_of(steps_.steps, [](const StepRow& step) { return step.open != 0; }))
       if (StepsFound passes = steps_of_passes(tables_, dictionaries, draft.events(), draft.duration_us(), names_);
-          passes.source != 0)
+          passes.source != StepSource::none)
         steps_ = std::move(passes);
-    if (steps_.source == 0) {
+    if (steps_.source == StepSource::none) {
       steps_ = inferred_steps(tables_, columns_, dictionaries, pools, names_);
       for (StepRow& step : steps_.steps) {
         step.begin_us = draft.time_of(step.begin + 1);
