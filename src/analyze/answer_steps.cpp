@@ -20,18 +20,19 @@ namespace {
 
 using support::format_size;
 
-// A step whose peak or growth stands out from the median of the steady ones.
+// A step whose peak stands out from the usual one.
 void name_outliers(Steps& out) {
   std::vector<Bytes> peaks;
   for (const std::size_t i : steady_steps(out)) peaks.push_back(out.steps[i].peak);
   if (peaks.size() < 4) return;
   std::ranges::sort(peaks);
-  Bytes median = peaks[peaks.size() / 2], spread = peaks[peaks.size() * 9 / 10] - peaks[peaks.size() / 10];
+  const Bytes spread = peaks[peaks.size() * 9 / 10] - peaks[peaks.size() / 10];
+  const Bytes usual = out.steps[*usual_step(out)].peak;
   for (Step& step : out.steps) {
     if (step.warmup || step.kind != out.steps[out.steady_first].kind) continue;
-    if (step.peak > median + 3 * spread + median / 20) {
+    if (step.peak > usual + 3 * spread + usual / 20) {
       step.outlier = true;
-      step.why = fmt::format("{} above the usual peak", format_size(step.peak - median));
+      step.why = fmt::format("{} above the usual peak", format_size(step.peak - usual));
     }
   }
 }

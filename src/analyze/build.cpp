@@ -9,6 +9,7 @@
 #include "analyze/attribute/attribute.h"
 #include "analyze/attribute/categories.h"
 #include "analyze/attribute/variables.h"
+#include "analyze/framework.h"
 #include "analyze/index/cohorts.h"
 #include "analyze/index/index_cache.h"
 #include "analyze/index/lifetime.h"
@@ -27,6 +28,11 @@ namespace {
 // Positions are 32 bits wide; a reference to an allocation uses one of the bits to mark frees.
 constexpr std::uint64_t kMostEvents = std::numeric_limits<std::uint32_t>::max() - 1;
 constexpr std::uint64_t kMostAllocs = std::numeric_limits<std::uint32_t>::max() / 2 - 1;
+
+bool is_for_rules(std::string_view setting) {
+  return std::ranges::any_of(
+      frameworks(), [&](const Framework* framework) { return std::ranges::count(framework->rule_settings, setting) > 0; });
+}
 
 // Bytes of an event and of an allocation in the columns, with their share of what is built on top of them.
 constexpr std::uint64_t kEventBytes = 9;
@@ -153,7 +159,7 @@ class Build {
     draft.tags = tables_.tags;
     draft.ooms = tables_.ooms;
     for (const auto& setting : tables_.settings)  // only what the rules of attribution ask for: a trace may have millions
-      if (const std::string_view key = text_of(draft.dictionaries(), setting.row.key); key == "xla.plans")
+      if (const std::string_view key = text_of(draft.dictionaries(), setting.row.key); is_for_rules(key))
         draft.settings.push_back({key, text_of(draft.dictionaries(), setting.row.value)});
   }
 
@@ -184,9 +190,9 @@ class Build {
     // A step that began and never ended is all that a loop without an optimizer reports.
     if (std::ranges::all_of(steps_.steps, [](const StepRow& step) { return step.open != 0; }))
       if (StepsFound passes = steps_of_passes(tables_, dictionaries, draft.events(), draft.duration_us(), names_);
-          passes.source != 0)
+          passes.source != StepSource::none)
         steps_ = std::move(passes);
-    if (steps_.source == 0) {
+    if (steps_.source == StepSource::none) {
       steps_ = inferred_steps(tables_, columns_, dictionaries, pools, names_);
       for (StepRow& step : steps_.steps) {
         step.begin_us = draft.time_of(step.begin + 1);

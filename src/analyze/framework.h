@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "analyze/answers.h"
 #include "analyze/attribute/op_names.h"
 #include "analyze/attribute/rules.h"
 #include "analyze/attribute/scopes.h"
@@ -53,6 +56,20 @@ struct AllocatorSetting {
   bool offered = true;       // without being asked for
 };
 
+// A note in the summary of a recording that has a setting with this value.
+struct SettingNote {
+  std::string_view key, value, text;
+};
+
+// How a program's own arrays become tensors, and what to say of those that stay.
+struct ArrayConversion {
+  struct Advice {
+    std::string_view cause, remedy;
+  };
+  std::string_view function = {};  // the innermost one on the stack of every tensor that is made of an array
+  Advice on_device = {}, on_host = {};
+};
+
 // What happens to a function that is called with new kinds of arguments, "{}" times, and what to do about it.
 struct Retraces {
   std::string_view what, remedy;
@@ -64,12 +81,18 @@ struct Framework {
   std::string_view name;  // "TensorFlow": for people
   std::span<const std::string_view> version_settings = {};
   std::span<const Package> packages = {};
+  std::span<const SettingNote> setting_notes = {};
 
   // How its blocks are attributed
   OpMeaning (*meaning_of)(std::string_view op, std::string_view region) = meaning_by_scopes;
   std::span<const Rule> rules = {};  // in addition to those for all frameworks
   std::unique_ptr<OwnFacts> (*own_facts)(const Store&, const Columns&, const Scopes&) = nullptr;
-  std::span<const std::string_view> dtypes = {};  // names, by their numbers in the framework
+  std::span<const std::string_view> rule_settings = {};  // settings that own_facts looks up: the draft has no others
+  std::span<const std::string_view> dtypes = {};         // names, by their numbers in the framework
+
+  // In XLA's plans, which do not say whose program they are for
+  bool (*is_own_name)(std::string_view op) = nullptr;  // an op that only this framework names like that, with its stage
+  std::string_view recomputed_scope = {};              // in names of ops that the backward pass computes again
 
   // How it differs from others
   bool groups_by_purpose = false;          // blocks outside of all layers are grouped by purpose: input, loss, optimizer
@@ -91,6 +114,7 @@ struct Framework {
   // Fills in the allocator and the settings of the recording; `limit` is that of the place. NULL: it has no cache.
   Status (*set_replay)(const Store& store, Bytes limit, RecordedPool& pool) = nullptr;
   std::span<const AllocatorSetting> allocators = {};
+  std::string_view allocator_variable = {};  // environment variable with settings of the form KEY:VALUE
   // Words in names of ops that use another algorithm if the workspace for one is refused.
   std::span<const std::string_view> ops_with_optional_workspace = {};
   // Words in names of ops whose temporaries are scratch of a library, never the result of the op.
@@ -102,6 +126,8 @@ struct Framework {
 
   std::span<const Advice> remedies = {};  // in the framework's own terms, if it has any
   Retraces retraces = {};
+  ArrayConversion array_conversion = {};
+  std::string_view layout_copies = {};                             // in names of ops that copy a tensor into another layout
   std::vector<Finding> (*findings)(const Store& store) = nullptr;  // faults that only its Python side reports
 };
 
@@ -110,8 +136,14 @@ std::span<const Framework* const> frameworks();
 // The registration, or an empty one if the framework is not in the list.
 const Framework& framework(trace::Framework id);
 const Framework& framework_of(const Store& store, const Kind& kind);
+// Of an op in one of XLA's plans; an empty one if no framework recognizes the name.
+const Framework& framework_of_planned(std::string_view op);
+OpMeaning meaning_in_plan(std::string_view op);
 
 // "tensorflow", "cuda", "none": what tables and JSON call it.
 std::string_view word_of(trace::Framework id);
+
+// What the settings of a recording say about a framework: its name and a clause.
+std::vector<std::pair<std::string_view, std::string>> framework_notes(const Summary& summary);
 
 }  // namespace vramscope::analyze

@@ -1,35 +1,20 @@
 #include "analyze/xla_dump.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "analyze/attribute/attribute.h"
 #include "analyze/attribute/categories.h"
-#include "analyze/attribute/jax/op_names.h"
-#include "analyze/attribute/op_names.h"
-#include "analyze/query/state.h"
-#include "analyze/xla_frames.h"
-#include "support/owned_fd.h"
-#include "support/owned_folder.h"
+#include "analyze/attribute/line_names.h"
+#include "analyze/framework.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
 namespace {
-
-constexpr std::string_view kSuffix = "buffer-assignment.txt";
-// Newer versions of XLA write the names of values and how long they live into files of their own.
-constexpr std::string_view kMoreSuffixes[] = {"buffer-assignment-values.txt", "live-range.txt"};
-constexpr std::uint64_t kMostPlans = std::uint64_t{256} << 20;  // bytes of all plans together
-constexpr std::size_t kOverlap = 8;                             // the start of a line may lie in two pieces of a file
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
@@ -205,22 +190,27 @@ class Dump {
     std::ranges::stable_sort(out.parts, std::greater(), &XlaPart::bytes);
   }
 
-  // Of a program of JAX, whose ops say which pass they belong to: what the forward pass leaves for the backward pass, what the
+  // If the names of ops say which pass they belong to: what the forward pass leaves for the backward pass, what the
   // backward pass computes again, and gradients, which have the shape of a parameter.
   std::string category_of(const Value& value, const std::string& op) const {
-    if (!jax::is_name(op)) return {};
-    const Stage stage = jax::meaning_of_op(op).stage;
-    if (op.find("rematted_computation") != std::string::npos) return "recomputed activations";
+    const Framework& framework = framework_of_planned(op);
+    if (framework.is_own_name == nullptr) return {};
+    if (!framework.recomputed_scope.empty() && op.contains(framework.recomputed_scope)) return "recomputed activations";
+    const Stage stage = meaning_in_plan(op).stage;
     if (stage == Stage::backward)
       return std::string(name_of(parameters_.contains(value.shape) ? Shown::gradients : Shown::activation_gradients));
     if (stage == Stage::forward && backward_from_ < range_of(value.name).to) return std::string(name_of(Shown::activations));
     return std::string(name_of(Shown::temporaries));
   }
 
+  static bool runs_backward(const std::string& op) {
+    const Framework& framework = framework_of_planned(op);
+    return framework.is_own_name != nullptr && meaning_in_plan(op).stage == Stage::backward;
+  }
+
   void find_backward_pass() {
     for (const auto& [name, origin] : origins_)
-      if (const auto range = ranges_.find(name);
-          range != ranges_.end() && jax::is_name(origin.op) && jax::meaning_of_op(origin.op).stage == Stage::backward)
+      if (const auto range = ranges_.find(name); range != ranges_.end() && runs_backward(origin.op))
         backward_from_ = std::min(backward_from_, range->second.from);
   }
 
@@ -242,119 +232,12 @@ class Dump {
   std::uint64_t backward_from_ = ~std::uint64_t{0};  // the first instruction of the backward pass
 };
 
-// "module_0012.a_inference_train_55__.3.sm_9.0_gpu_after_optimizations-buffer-assignment.txt" -> "a_inference_train_55__.3"
-std::string module_of(std::string name) {
-  if (std::size_t dot = name.find('.'); name.starts_with("module_") && dot != std::string::npos) name.erase(0, dot + 1);
-  for (std::string_view end : {".sm_", ".gpu_", ".cpu_", "-buffer"})
-    if (std::size_t at = name.find(end); at != std::string::npos) name.erase(at);
-  return name;
-}
-
-// Whether a line that begins behind `from` comes after the tables at the start of a module's text.
-bool is_past_tables(std::string_view text, std::size_t from) {
-  for (std::size_t end = text.find('\n', from); end != std::string_view::npos; end = text.find('\n', end + 1))
-    if (XlaFrames::is_past(text.substr(end + 1))) return true;
-  return false;
-}
-
-// In a folder that came with a trace, a file with the name of a plan may be anything: a link, a pipe, an endless file. Of a
-// module's text, only the tables at the start are read.
-Result<std::string> read_plan(int folder, const std::filesystem::path& path, std::uint64_t& room, bool only_tables = false) {
-  const int file = support::open_regular_file(folder, path.filename().string());
-  if (file < 0) return fail(fmt::format("{}: cannot read this as a regular file ({})", path.string(), std::strerror(errno)));
-  std::string text;
-  char buffer[65536];
-  ssize_t got = 0;
-  while ((got = ::read(file, buffer, sizeof buffer)) > 0 && static_cast<std::uint64_t>(got) <= room) {
-    const std::size_t before = text.size();
-    text.append(buffer, static_cast<std::size_t>(got));
-    room -= static_cast<std::uint64_t>(got);
-    if (only_tables && is_past_tables(text, before - std::min(before, kOverlap))) {
-      got = 0;
-      break;
-    }
-  }
-  ::close(file);
-  if (got > 0) return fail(fmt::format("{}: XLA's plans take more than {} MiB; remove some", path.string(), kMostPlans >> 20));
-  if (got < 0) return fail(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  return text;
-}
-
-std::map<Bytes, std::uint64_t> requests_by_size(const Store& store) {
-  std::map<Bytes, std::uint64_t> requests;
-  std::vector<std::uint64_t> of_kind(store.kinds.size());
-  for (std::uint32_t kind : store.kind)
-    if (kind < of_kind.size()) ++of_kind[kind];
-  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) requests[store.kinds[kind].requested] += of_kind[kind];
-  return requests;
-}
-
 }  // namespace
 
 Result<std::vector<XlaBlock>> read_buffer_assignment(std::string_view text) {
   Dump dump(text);
   if (!dump.understood()) return fail("not an XLA buffer assignment");
   return dump.blocks();
-}
-
-Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesystem::path& folder) {
-  // A link in its place would show what lies elsewhere. Held by its descriptor, nobody can exchange the folder for one.
-  const support::OwnedFd held(support::open_real_folder(folder));
-  if (!held && errno != ENOENT)
-    return fail(
-        fmt::format("{}: cannot read this as a folder of XLA plans, not a link ({})", folder.string(), std::strerror(errno)));
-  std::vector<std::filesystem::path> files;
-  std::set<std::string> names;
-  if (held)
-    for (const std::string& name : support::names_in(held.get())) {
-      if (name.ends_with(kSuffix)) files.push_back(folder / name);
-      names.insert(name);
-    }
-  if (files.empty())
-    return fail(fmt::format("{}: no XLA plans in this folder; record with 'vramscope run --xla'", folder.string()));
-  std::ranges::sort(files);
-
-  const Store& store = engine.state().store;
-  const CodeFolders folders = folders_of(store);
-  const LineNames lines(store.dictionaries(), folders);
-  const auto recorded = requests_by_size(store);
-  std::uint64_t room = kMostPlans;
-  std::vector<XlaBlock> out;
-  for (const auto& path : files) {
-    auto text = read_plan(held.get(), path, room);
-    if (!text) return std::unexpected(text.error());
-    const std::string stem = path.string().substr(0, path.string().size() - kSuffix.size());
-    for (std::string_view suffix : kMoreSuffixes) {
-      if (!names.contains(std::filesystem::path(stem + std::string(suffix)).filename().string())) continue;
-      auto more = read_plan(held.get(), stem + std::string(suffix), room);
-      if (!more) return std::unexpected(more.error());
-      text->append("\n").append(*more);
-    }
-    XlaFrames frames;
-    const std::string module_text = stem.substr(0, stem.size() - std::min<std::size_t>(stem.size(), 1)) + ".txt";
-    if (names.contains(std::filesystem::path(module_text).filename().string())) {
-      auto tables = read_plan(held.get(), module_text, room, true);
-      if (!tables) return std::unexpected(tables.error());
-      frames = XlaFrames(*tables);
-    }
-    auto blocks = read_buffer_assignment(*text);
-    if (!blocks) return fail(fmt::format("{}: {}", path.string(), blocks.error().message));
-    for (XlaBlock& block : *blocks) {
-      block.module = module_of(path.filename().string());
-      for (XlaPart& part : block.parts) {
-        const SourceTexts source = source_of(store.dictionaries(), lines, part.op);
-        if (!source.line.empty()) part.line = source.line;
-        if (part.line.empty()) part.line = frames.line_of(part.frame, folders);
-        const auto framework = jax::is_name(part.op) ? trace::Framework::jax : trace::Framework::tensorflow;
-        part.layer = !source.layer.empty() ? source.layer : meaning_of(part.op, "output", framework).layer;
-      }
-      if (const auto blocks_of_size = recorded.find(block.bytes); blocks_of_size != recorded.end())
-        block.recorded = blocks_of_size->second;
-      out.push_back(std::move(block));
-    }
-  }
-  std::ranges::stable_sort(out, std::greater(), &XlaBlock::bytes);
-  return out;
 }
 
 std::string sentence_of(const std::vector<XlaBlock>& blocks) {

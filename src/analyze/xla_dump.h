@@ -13,6 +13,9 @@
 
 namespace vramscope::analyze {
 
+// The setting of a trace that names the folder next to it with XLA's plans.
+inline constexpr std::string_view kXlaPlans = "xla.plans";
+
 // A value inside the block. `from` and `to` are instructions of the executable, both included.
 struct XlaPart {
   std::string instruction, op, layer, line;

@@ -289,6 +289,37 @@ void add_blocks(Payload& payload, const Opened& opened, const std::string& trace
   }
 }
 
+// What the views show and what a click in them opens.
+void add_views(Payload& payload, const Opened& opened, const std::string& trace) {
+  const std::uint64_t duration = shown_us(opened), top = whole_level(duration);
+  for (std::uint64_t depth = 0; depth <= 3 && top >= kLowestLevel + depth; ++depth)
+    add_level(payload, trace, top - depth, duration, "category");
+  add_all_blocks(payload, opened, trace);
+  add_steps(payload, opened, trace);
+  add_whatif(payload, opened, trace);
+  add_categories(payload, opened, trace);
+  add_links(payload, opened, trace);
+  add_blocks(payload, opened, trace);
+  for (const char* by : {"layer", "op", "line", "dtype", "phase", "pool", "step"})
+    for (std::uint64_t depth = 0; depth <= 2 && top >= kLowestLevel + depth; ++depth)
+      add_level(payload, trace, top - depth, duration, by);
+}
+
+// The timeline ever finer, as long as there is room: single events of long runs are what is left out.
+void add_details(Payload& payload, const Opened& opened, const std::string& trace) {
+  const std::uint64_t duration = shown_us(opened), top = whole_level(duration);
+  for (std::uint64_t depth = 4; depth <= 9 && top >= kLowestLevel + depth && !payload.full(); ++depth)
+    if (!add_level(payload, trace, top - depth, duration, "category")) break;
+  add_clicks(payload, opened, trace, duration);
+}
+
+// Calls `put` with each trace that can be opened, and its number.
+template <typename Put>
+void for_each_trace(const Library& library, Put put) {
+  for (std::size_t i = 0; i < library.size(); ++i)
+    if (const auto trace = library.trace(i)) put(**trace, fmt::format("{}", i));
+}
+
 }  // namespace
 
 std::string request_key(std::string_view name, const Parameters& params) {
@@ -315,43 +346,15 @@ Result<Report> make_report(const std::shared_ptr<Library>& library, const Report
                   static_cast<std::uint64_t>(static_cast<double>(options.budget - page->size()) * kPackedShare));
   payload.add("hello", {});
   const std::size_t traces = library->size();
-  for (std::size_t i = 0; i < traces; ++i)
-    if (const auto engine = library->trace(i)) add_first(payload, **engine, fmt::format("{}", i));
+  for_each_trace(*library, [&](const Opened& opened, const std::string& trace) { add_first(payload, opened, trace); });
   payload.limit_work(options.most_work);
   for (std::size_t a = 0; a < std::min<std::size_t>(traces, 4); ++a)
     for (std::size_t b = 0; b < std::min<std::size_t>(traces, 4); ++b)
       for (const char* at : {"steady", "peak", "same"})
         for (const char* by : {"layer", "op", "line", "dtype"})
           if (a != b) payload.add("diff", {{"a", fmt::format("{}", a)}, {"b", fmt::format("{}", b)}, {"at", at}, {"by", by}});
-  for (std::size_t i = 0; i < traces; ++i) {
-    const auto engine = library->trace(i);
-    if (!engine) continue;
-    const std::string trace = fmt::format("{}", i);
-    const std::uint64_t duration = shown_us(**engine);
-    const std::uint64_t top = whole_level(duration);
-    for (std::uint64_t depth = 0; depth <= 3 && top >= kLowestLevel + depth; ++depth)
-      add_level(payload, trace, top - depth, duration, "category");
-    add_all_blocks(payload, **engine, trace);
-    add_steps(payload, **engine, trace);
-    add_whatif(payload, **engine, trace);
-    add_categories(payload, **engine, trace);
-    add_links(payload, **engine, trace);
-    add_blocks(payload, **engine, trace);
-    for (const char* by : {"layer", "op", "line", "dtype", "phase", "pool", "step"})
-      for (std::uint64_t depth = 0; depth <= 2 && top >= kLowestLevel + depth; ++depth)
-        add_level(payload, trace, top - depth, duration, by);
-  }
-  for (std::size_t i = 0; i < traces; ++i) {
-    const auto engine = library->trace(i);
-    if (!engine) continue;
-    const std::string trace = fmt::format("{}", i);
-    const std::uint64_t duration = shown_us(**engine);
-    const std::uint64_t top = whole_level(duration);
-    // Ever finer, as long as there is room: single events of long runs are what is left out.
-    for (std::uint64_t depth = 4; depth <= 9 && top >= kLowestLevel + depth && !payload.full(); ++depth)
-      if (!add_level(payload, trace, top - depth, duration, "category")) break;
-    add_clicks(payload, **engine, trace, duration);
-  }
+  for_each_trace(*library, [&](const Opened& opened, const std::string& trace) { add_views(payload, opened, trace); });
+  for_each_trace(*library, [&](const Opened& opened, const std::string& trace) { add_details(payload, opened, trace); });
   Report out;
   out.html = std::string(page->substr(0, place + kPayload.size())) + payload.packed() +
              std::string(page->substr(place + kPayload.size()));

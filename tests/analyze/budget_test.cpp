@@ -2,18 +2,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "analyze/api.h"
 #include "analyze/verdict/budget.h"
+#include "trace_test.h"
 #include "training.h"
 
 namespace vramscope::analyze {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kBudget = R"(# comment
 peak = "8MiB"
@@ -92,14 +88,11 @@ TEST(Budget, HostileFilesEndInAnError) {
 }
 
 TEST(Budget, CountsMatchingBlocksOnly) {
-  fs::path path = fs::temp_directory_path() / ("vs-budget-" + std::to_string(::getpid()) + ".vram");
+  const test::TracePath path;
   tracegen::Training t;
   t.leak_bytes = 64u << 10;
   tracegen::Truth truth = tracegen::write_training(path, t).value();
-  OpenOptions options;
-  options.keep_index = false;
-  Engine engine = Engine::open(path, options).value();
-  fs::remove(path);
+  const Engine engine = test::opened(path);
   auto value = [&](const char* budget, std::string_view where) {
     Check check = analyze::check(engine, budget, nullptr, where).value();
     return check.violations.empty() ? -1.0 : check.violations[0].value;

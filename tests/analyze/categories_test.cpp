@@ -1,47 +1,37 @@
 // The categories of blocks in whole traces: what is reported about an op, what one op of a backward pass keeps for itself.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <string>
 
 #include "analyze/api.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using trace::MarkEdge;
 using trace::MarkKind;
 using tracegen::Handle;
 using tracegen::Maker;
 
-class CategoriesTest : public ::testing::Test {
+class CategoriesTest : public TraceTest {
  protected:
-  void TearDown() override { fs::remove(path_); }
-
-  Maker maker() { return Maker::create(path_, {}).value(); }
-
   // By op and region, at the peak.
   std::map<std::pair<std::string, std::string>, std::string> at_peak(Maker& m) {
     EXPECT_TRUE(m.finish());
-    OpenOptions options;
-    options.keep_index = false;
-    const Live live = Engine::open(path_, options).value().live({.at = "peak", .by = {}, .where = {}, .limit = 0}).value();
+    const Live live = opened().live({.at = "peak", .by = {}, .where = {}, .limit = 0}).value();
     std::map<std::pair<std::string, std::string>, std::string> out;
     for (const Block& block : live.blocks) out[{block.op, block.region}] = block.category;
     return out;
   }
-
-  fs::path path_ = fs::temp_directory_path() / ("vs-categories-" + std::to_string(::getpid()) + ".vram");
 };
 
 TEST_F(CategoriesTest, ScratchOfAnOpThatMakesAGradientIsNoGradient) {
   constexpr const char* kOp = "gradient_tape/net/conv/Conv2DBackpropFilter";
-  Maker m = maker();
+  Maker m = new_trace();
   m.report(trace::VariableOp{m.string(kOp), trace::OpRole::gradient, trace::Category::gradient, m.string("conv/kernel")});
   m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
   const Handle result = m.alloc({kOp, "output", 4096}).value(), trial = m.alloc({kOp, "", 1u << 20}).value(),
@@ -58,7 +48,7 @@ TEST_F(CategoriesTest, ScratchOfAnOpThatMakesAGradientIsNoGradient) {
 
 // On a GPU, Conv2DBackpropInput requests its result as scratch.
 TEST_F(CategoriesTest, ScratchOfTheBackwardPassThatTheNextOpFindsAliveWasAResult) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
   const Handle trial = m.alloc({"Conv2DBackpropInput", "temp", 1024}).value();
   m.free(trial);
@@ -73,7 +63,7 @@ TEST_F(CategoriesTest, ScratchOfTheBackwardPassThatTheNextOpFindsAliveWasAResult
 
 // An executor starts backward ops early: when a block is freed says less than who reads it.
 TEST_F(CategoriesTest, WhatTheBackwardPassReadsIsAnActivationWheneverItIsFreed) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});
   m.mark(MarkKind::step, MarkEdge::begin, "train", 1);
   const Handle kept = m.alloc({"net/dense/Relu", "output", 4096}).value(),
@@ -89,7 +79,7 @@ TEST_F(CategoriesTest, WhatTheBackwardPassReadsIsAnActivationWheneverItIsFreed) 
 
 // TensorFlow calls every variable "Variable" that the program does not name.
 TEST_F(CategoriesTest, VariablesOfOneNameAreSeveral) {
-  Maker m = maker();
+  Maker m = new_trace();
   const Handle first = m.alloc({"AddV2", "output", 4096}).value(), second = m.alloc({"Fill", "output", 1024}).value();
   for (int step = 1; step <= 4; ++step) {
     m.mark(MarkKind::step, MarkEdge::begin, "train", step);
@@ -103,7 +93,7 @@ TEST_F(CategoriesTest, VariablesOfOneNameAreSeveral) {
 }
 
 TEST_F(CategoriesTest, AnEvaluationRunsTheSameOpsAndKeepsNothing) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});
   m.mark(MarkKind::phase, MarkEdge::begin, "evaluate");
   m.free(m.alloc({"net/dense/Relu", "output", 4096}).value());
@@ -112,4 +102,4 @@ TEST_F(CategoriesTest, AnEvaluationRunsTheSameOpsAndKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

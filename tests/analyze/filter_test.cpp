@@ -1,31 +1,29 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "analyze/api.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 
 class FilterLanguage : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    path_ = fs::temp_directory_path() / ("vs-filter-" + std::to_string(::getpid()) + ".vram");
+    path_ = new TracePath;
     tracegen::Training t;
     t.leak_bytes = 4096;
-    ASSERT_TRUE(tracegen::write_training(path_, t));
-    OpenOptions options;
-    options.keep_index = false;
-    engine_ = new Engine(Engine::open(path_, options).value());
+    ASSERT_TRUE(tracegen::write_training(*path_, t));
+    engine_ = new Engine(opened(*path_));
   }
   static void TearDownTestSuite() {
     delete engine_;
-    fs::remove(path_);
+    delete path_;
   }
   static Bytes bytes(const std::string& where, const std::string& at = "end") {
     LiveRequest request;
@@ -39,7 +37,7 @@ class FilterLanguage : public ::testing::Test {
     auto ok = engine_->check_filter(where);
     return ok ? "" : ok.error().message;
   }
-  static inline fs::path path_;
+  static inline TracePath* path_ = nullptr;
   static inline Engine* engine_ = nullptr;
 };
 
@@ -72,6 +70,15 @@ TEST_F(FilterLanguage, FieldsAndJunctions) {
   EXPECT_EQ(bytes("device:\"GPU 1\""), 0u);
 }
 
+// The page says the same about them in a report (ui/src/report/filter.test.ts).
+TEST_F(FilterLanguage, ErrorsSayWhatIsWrong) {
+  std::ifstream file(VS_FILTER_ERRORS);
+  std::size_t lines = 0;
+  for (std::string filter, message; std::getline(file, filter, '\t') && std::getline(file, message); ++lines)
+    EXPECT_TRUE(error(filter).starts_with(message)) << filter << ": " << error(filter);
+  EXPECT_EQ(lines, 12u);
+}
+
 TEST_F(FilterLanguage, ErrorsNameTheWord) {
   EXPECT_NE(error("colour:red").find("unknown field \"colour\""), std::string::npos);
   EXPECT_NE(error("size>big").find("size>big"), std::string::npos);
@@ -97,4 +104,4 @@ TEST_F(FilterLanguage, Completion) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

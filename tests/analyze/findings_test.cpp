@@ -1,34 +1,26 @@
 // Each finding from a trace that has its cause, with the bytes that the remedy would save.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 
 #include "analyze/api.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
 using tracegen::Training;
 using tracegen::Truth;
-constexpr std::uint64_t kMiB = 1u << 20;
 
-class FindingsTest : public ::testing::Test {
+class FindingsTest : public TraceTest {
  protected:
-  void SetUp() override { path_ = fs::temp_directory_path() / ("vs-findings-" + std::to_string(::getpid()) + ".vram"); }
-  void TearDown() override { fs::remove(path_); }
-
   Findings found() {
-    OpenOptions options;
-    options.keep_index = false;
-    const Engine engine = Engine::open(path_, options).value();
+    const Engine engine = opened();
     Findings out = engine.findings();
     for (const Finding& f : out.findings) EXPECT_TRUE(engine.check_filter(f.where)) << f.id << ": " << f.where;
     EXPECT_LE(out.findings.size(), 5u);
@@ -41,13 +33,16 @@ class FindingsTest : public ::testing::Test {
     if (it == all.findings.end()) ADD_FAILURE() << "no finding " << id;
     return it == all.findings.end() ? Finding{} : *it;
   }
-  Truth train(const Training& t) { return tracegen::write_training(path_, t).value(); }
+  Truth train(const Training& t) {
+    path_.clear();
+    return tracegen::write_training(path_, t).value();
+  }
   Maker maker(std::uint64_t limit = 1024 * kMiB, bool growth = true, trace::Framework of = trace::Framework::tensorflow) {
     Maker::Options options;
     options.framework = of;
     options.pool.limit = limit;
     options.pool.growth = growth;
-    return Maker::create(path_, options).value();
+    return new_trace(options);
   }
   // Ten equal steps, in which `during` is called.
   static void steps(Maker& m, const std::function<void()>& during) {
@@ -57,7 +52,6 @@ class FindingsTest : public ::testing::Test {
       m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
     }
   }
-  fs::path path_;
 };
 
 TEST_F(FindingsTest, CleanProgramHasNoneOfThem) {
@@ -79,9 +73,7 @@ TEST_F(FindingsTest, OnTheHostTheStartIsNoAutotuning) {
   t.maker.memory = trace::Memory::host;
   Truth truth = train(t);
   EXPECT_EQ(finding("peak-is-start").at_stake, truth.peak - truth.steady_peak);
-  OpenOptions options;
-  options.keep_index = false;
-  std::string sentence = Engine::open(path_, options).value().overview().sentence;
+  std::string sentence = opened().overview().sentence;
   EXPECT_EQ(sentence.find("autotuning"), std::string::npos) << sentence;
 }
 
@@ -120,7 +112,6 @@ TEST_F(FindingsTest, NothingIsSaidAboutFloat64WhereTypesAreNotRecorded) {
     m.free(m.alloc({"MatMul", "output", 8 * kMiB, 0, type}).value());
     ASSERT_TRUE(m.finish());
     EXPECT_EQ(says_none(), type == 1);
-    fs::remove(path_);
   }
 }
 
@@ -151,7 +142,6 @@ TEST_F(FindingsTest, ANumberPerStepIsNoLeakBeforeItAddsUp) {
     const Findings all = found();
     EXPECT_EQ(std::ranges::count(all.findings, "leak", &Finding::id), adds_up ? 1 : 0);
     EXPECT_EQ(std::ranges::count(all.also_checked, "growth of only 256 B per step"), adds_up ? 0 : 1);
-    fs::remove(path_);
   }
 }
 
@@ -362,7 +352,6 @@ TEST_F(FindingsTest, AFunctionThatIsTracedAgainHasTheWordsOfItsFramework) {
            {{"jax"}, "f at train.py:9 was compiled 12 times; each executable stays in memory."},
            {{"tensorflow"}, "f at train.py:9 was traced 12 times; each trace keeps its graph."},
            {{"jax", "tensorflow"}, "f at train.py:9 was traced 12 times; each trace keeps its graph."}}) {
-    fs::remove(path_);
     Maker m = maker();
     for (const std::string& name : versions) m.setting(name + ".version", "1");
     m.alloc({"Relu", "output", kMiB});
@@ -382,4 +371,4 @@ TEST_F(FindingsTest, ACategoryOfTwoWordsIsOneWordOfAFilter) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

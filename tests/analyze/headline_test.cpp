@@ -1,26 +1,23 @@
 // How bad a finding is, which findings are shown, and the sentence about a run: rules on values, then on generated programs.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 
 #include "analyze/api.h"
 #include "analyze/framework.h"
 #include "analyze/verdict/headline.h"
 #include "support/units.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
 using tracegen::Training;
-constexpr std::uint64_t kMiB = 1u << 20;
 
 Finding finding(const char* id, std::optional<Bytes> at_stake = {}) {
   Finding out;
@@ -91,23 +88,15 @@ TEST(Headline, SaysTheWorstFirst) {
   EXPECT_EQ(said({finding("peak-is-autotuning", 40 * kMiB)}, kNormal), need) << "that sentence says so itself";
 }
 
-class HeadlineTest : public ::testing::Test {
+class HeadlineTest : public TraceTest {
  protected:
-  void SetUp() override { path_ = fs::temp_directory_path() / ("vs-headline-" + std::to_string(::getpid()) + ".vram"); }
-  void TearDown() override { fs::remove(path_); }
-
-  Engine opened() const {
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
-  }
   Maker maker(std::uint64_t limit = 1024 * kMiB, trace::Framework framework = trace::Framework::tensorflow,
               bool growth = true) const {
     Maker::Options options;
     options.pool.limit = limit;
     options.pool.growth = growth;
     options.framework = framework;
-    return Maker::create(path_, options).value();
+    return new_trace(options);
   }
   static void step(Maker& m, int number, const std::function<void()>& during) {
     m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", number);
@@ -127,7 +116,6 @@ class HeadlineTest : public ::testing::Test {
       if (const auto ledger = engine.ledger(at)) out += "\n" + ledger->sentence + " " + ledger->advice;
     return out;
   }
-  fs::path path_;
 };
 
 // One tensor per step goes into a list; Python looked at it after 12 of 60 steps.
@@ -238,7 +226,6 @@ TEST_F(HeadlineTest, AWarmUpThatRanOutOfMemoryIsNoAutotuning) {
 // Each framework that has advice of its own gives no other framework's.
 TEST_F(HeadlineTest, TheLedgerAdvisesForTheRecordedFramework) {
   for (const auto id : {trace::Framework::tensorflow, trace::Framework::pytorch}) {
-    fs::remove(path_);
     Maker m = maker(1024 * kMiB, id, false);
     Handle a = *m.alloc({"Relu", "output", 8 * kMiB});
     m.device_sample(0, 1024 * kMiB, 1040 * kMiB, 1024 * kMiB);
@@ -281,4 +268,4 @@ TEST_F(HeadlineTest, AnEmptyPoolIsNotFragmented) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,11 +1,9 @@
 // An instant written as text is the same instant again, whatever happens at the same time.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "analyze/api.h"
 #include "analyze/query/instant_text.h"
+#include "trace_test.h"
 #include "training.h"
 
 namespace vramscope::analyze {
@@ -18,8 +16,7 @@ TEST_P(Instants, ComeBackFromTheirText) {
   program.steps = 6;
   program.evaluate_every = 3;
   program.maker.us_per_event = GetParam();
-  const auto path = std::filesystem::path(testing::TempDir()) / fmt::format("instants-{}.vram", GetParam());
-  std::filesystem::remove(path);
+  const test::TracePath path;
   const auto truth = tracegen::write_training(path, program);
   ASSERT_TRUE(truth) << truth.error().message;
   const auto engine = Engine::open(path, {.keep_index = false});
@@ -41,8 +38,7 @@ TEST_P(Instants, ComeBackFromTheirText) {
 INSTANTIATE_TEST_SUITE_P(MicrosecondsPerEvent, Instants, testing::Values(0, 1, 3));
 
 TEST(Instants, BeyondTheEventsOfAMicrosecondAreRejected) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "instants-rejected.vram";
-  std::filesystem::remove(path);
+  const test::TracePath path;
   ASSERT_TRUE(tracegen::write_training(path, tracegen::Training{}));
   const auto engine = Engine::open(path, {.keep_index = false});
   ASSERT_TRUE(engine);

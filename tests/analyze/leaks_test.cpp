@@ -1,25 +1,23 @@
 // Leak verdicts on generated programs with fresh seeds, and the statistics below them.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <random>
 
 #include "analyze/api.h"
 #include "analyze/verdict/leak_origin.h"
 #include "analyze/verdict/series.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Training;
 
 std::uint64_t fresh_seed() {
@@ -57,15 +55,9 @@ class Cases {
   }
 
   Leaks verdict(const Training& t, tracegen::Truth& truth) {
-    fs::path path = fs::temp_directory_path() / ("vs-leaks-" + std::to_string(::getpid()) + ".vram");
-    fs::remove(path);
+    const TracePath path;
     truth = tracegen::write_training(path, t).value();
-    OpenOptions options;
-    options.keep_index = false;
-    options.threads = 1;
-    Leaks out = Engine::open(path, options).value().leaks().value();
-    fs::remove(path);
-    return out;
+    return Engine::open(path, {.keep_index = false, .threads = 1}).value().leaks().value();
   }
 
  private:
@@ -289,4 +281,4 @@ TEST(LeakStatistics, TrendSeesAFallAndNoneInNoise) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,39 +1,28 @@
 // The ledger between two samples of the card, against what the program did at that moment.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "analyze/api.h"
-#include "maker.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
-constexpr std::uint64_t kMiB = 1u << 20;
 constexpr std::uint64_t kContext = 300 * kMiB, kOthers = 100 * kMiB, kCard = 4096 * kMiB;
 
-class LedgerTest : public ::testing::Test {
+class LedgerTest : public TraceTest {
  protected:
-  ~LedgerTest() override { fs::remove(path_); }
-  Engine opened() const {
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
-  }
   static LedgerLine line(const Ledger& ledger, const std::string& name) {
     return *std::ranges::find(ledger.lines, name, &LedgerLine::name);
   }
-  fs::path path_ = fs::temp_directory_path() / ("vs-ledger-" + std::to_string(::getpid()) + ".vram");
 };
 
 // The pool grows and shrinks between samples that are seconds apart.
@@ -42,7 +31,7 @@ TEST_F(LedgerTest, IsExactBetweenSamples) {
   options.pool.limit = options.pool.device = kCard;
   options.pool.growth = true;
   options.us_per_event = 20'000;
-  Maker m = Maker::create(path_, options).value();
+  Maker m = new_trace(options);
   std::map<std::uint64_t, std::uint64_t> held;  // by moment: bytes of the pool's regions
   std::mt19937_64 random(7);
   std::vector<Handle> live;
@@ -81,7 +70,7 @@ TEST_F(LedgerTest, WhatChangedDuringTheSampleIsTheUncertainty) {
   options.pool.limit = options.pool.device = kCard;
   options.pool.growth = true;
   options.us_per_event = 1'000;
-  Maker m = Maker::create(path_, options).value();
+  Maker m = new_trace(options);
   (void)m.alloc({"Relu", "output", 600 * kMiB});
   const std::uint64_t before = m.pool().pool();
   (void)m.alloc({"Relu", "output", 900 * kMiB});
@@ -103,7 +92,7 @@ TEST_F(LedgerTest, TheSentenceUsesTheSameFigures) {
   options.pool.limit = options.pool.device = kCard;
   options.pool.growth = true;
   options.us_per_event = 200'000;
-  Maker m = Maker::create(path_, options).value();
+  Maker m = new_trace(options);
   (void)m.alloc({"Relu", "output", 600 * kMiB});
   const std::uint64_t before = m.pool().pool();
   m.device_sample(0, before + kContext, kCard, before + kContext);
@@ -118,4 +107,4 @@ TEST_F(LedgerTest, TheSentenceUsesTheSameFigures) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

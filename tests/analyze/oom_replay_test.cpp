@@ -1,10 +1,8 @@
 // What replays say about a failed request, against the same program with what they name. Its allocator is the generator's own.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,20 +10,18 @@
 #include <fmt/format.h>
 
 #include "analyze/api.h"
-#include "maker.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
-constexpr std::uint64_t kMiB = 1u << 20;
 
 // A training with shapes in a pool of 64 MiB; optimizer state comes with the first update. True if its three steps ran.
-bool train_with(const fs::path& path, std::uint64_t batch, std::uint64_t state) {
-  fs::remove(path);
+bool train_with(const TracePath& path, std::uint64_t batch, std::uint64_t state) {
+  path.clear();
   Maker::Options options;
   options.pool.limit = options.pool.device = 64 * kMiB;
   options.pool.growth = false;
@@ -60,16 +56,14 @@ bool train_with(const fs::path& path, std::uint64_t batch, std::uint64_t state) 
 
 // In the first step only what was requested so far is known; in the second one a whole step is.
 TEST(OomReplay, NamesTheLargestBatch) {
-  const fs::path path = fs::temp_directory_path() / ("vs-oom-replay-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   struct Case {
     std::uint64_t batch, state, step;
   };
   for (const auto& [batch, state, step] : {Case{300, 16 * kMiB, 1}, Case{120, 24 * kMiB, 2}}) {
     SCOPED_TRACE(batch);
     ASSERT_FALSE(train_with(path, batch, state));
-    OpenOptions open;
-    open.keep_index = false;
-    const Ooms ooms = Engine::open(path, open).value().ooms();
+    const Ooms ooms = opened(path).ooms();
     const OomEvent& e = ooms.events.back();
     ASSERT_EQ(e.step, static_cast<std::int64_t>(step));
     ASSERT_TRUE(e.replay.has_value());
@@ -84,15 +78,14 @@ TEST(OomReplay, NamesTheLargestBatch) {
     }
     EXPECT_FALSE(train_with(path, largest + largest / 20 + 1, state)) << largest;
   }
-  fs::remove(path);
 }
 
 // One activation without a shape, of which more or less fits: the batch is not known.
 TEST(OomReplay, ShareIsTheSameInSentenceAndAdvice) {
-  const fs::path path = fs::temp_directory_path() / ("vs-oom-share-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   std::set<std::uint64_t> shares;
   for (std::uint64_t mib = 90; mib < 110; ++mib) {
-    fs::remove(path);
+    path.clear();
     Maker::Options options;
     options.pool.limit = options.pool.device = 64 * kMiB;
     options.pool.growth = false;
@@ -102,9 +95,7 @@ TEST(OomReplay, ShareIsTheSameInSentenceAndAdvice) {
     maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
     ASSERT_FALSE(maker.alloc({"StatefulPartitionedCall/sequential/dense/Relu", "output", mib * kMiB}).has_value());
     ASSERT_TRUE(maker.finish());
-    OpenOptions open;
-    open.keep_index = false;
-    const Ooms ooms = Engine::open(path, open).value().ooms();
+    const Ooms ooms = opened(path).ooms();
     const std::optional<OomReplay>& replay = ooms.events.back().replay;
     ASSERT_TRUE(replay.has_value() && replay->largest_share.has_value()) << mib;
     const auto share = static_cast<std::uint64_t>(std::llround(100 * *replay->largest_share));
@@ -113,8 +104,7 @@ TEST(OomReplay, ShareIsTheSameInSentenceAndAdvice) {
     shares.insert(share);
   }
   EXPECT_TRUE(shares.contains(57) || shares.contains(58)) << "which are a little less in binary";
-  fs::remove(path);
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,24 +1,20 @@
 // Out of memory, one generated program for each cause. "Would fit without it" is checked by running the program without it.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 
 #include <fmt/format.h>
 
 #include "analyze/api.h"
-#include "maker.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
-constexpr std::uint64_t kMiB = 1u << 20;
 
 // A program with switches for everything that may make it fail.
 struct Program {
@@ -32,8 +28,8 @@ struct Program {
 };
 
 // Runs it; true if the last request was served.
-bool run(const fs::path& path, const Program& p) {
-  fs::remove(path);
+bool run(const TracePath& path, const Program& p) {
+  path.clear();
   Maker::Options options;
   options.pool.limit = p.limit;
   options.pool.growth = p.growth;
@@ -91,16 +87,11 @@ bool run(const fs::path& path, const Program& p) {
   return ok;
 }
 
-class Oom : public ::testing::Test {
+class Oom : public TraceTest {
  protected:
-  void SetUp() override { path_ = fs::temp_directory_path() / ("vs-oom-" + std::to_string(::getpid()) + ".vram"); }
-  void TearDown() override { fs::remove(path_); }
-
   OomEvent verdict(const Program& p) {
     EXPECT_FALSE(run(path_, p)) << "the program was meant to fail";
-    OpenOptions options;
-    options.keep_index = false;
-    Ooms ooms = Engine::open(path_, options).value().ooms();
+    Ooms ooms = opened().ooms();
     EXPECT_FALSE(ooms.events.empty());
     return ooms.events.empty() ? OomEvent{} : ooms.events.back();
   }
@@ -113,7 +104,6 @@ class Oom : public ::testing::Test {
     ASSERT_NE(c.would_fit, "unknown") << name;
     EXPECT_EQ(c.would_fit == "yes", run(path_, without)) << name << ": " << c.evidence;
   }
-  fs::path path_;
 };
 
 TEST_F(Oom, TooBig) {
@@ -145,10 +135,8 @@ TEST_F(Oom, Fragmentation) {
 TEST_F(Oom, FragmentationIsNotDeniedElsewhere) {
   Program p;
   p.fragmented = true;
-  OpenOptions options;
-  options.keep_index = false;
   ASSERT_FALSE(run(path_, p));
-  Engine engine = Engine::open(path_, options).value();
+  Engine engine = opened();
   Fragmentation f = engine.fragmentation().value();
   OomEvent e = engine.ooms().events.back();
   EXPECT_EQ(f.worst.at, e.at);
@@ -168,9 +156,7 @@ TEST_F(Oom, ARequestLargerThanAllThatWasFreeIsNoFragmentation) {
   Program p;
   p.request = 60 * kMiB;
   ASSERT_FALSE(run(path_, p));
-  OpenOptions options;
-  options.keep_index = false;
-  Fragmentation f = Engine::open(path_, options).value().fragmentation().value();
+  Fragmentation f = opened().fragmentation().value();
   EXPECT_EQ(f.sentence.find("failed"), std::string::npos) << f.sentence;
   EXPECT_LT(f.worst.request, p.request);
 }
@@ -196,9 +182,7 @@ TEST_F(Oom, AdvisedLimitIsTheSmallestThatServes) {
     p.growth = growth;
     p.steps = false;
     ASSERT_FALSE(run(path_, p));
-    OpenOptions options;
-    options.keep_index = false;
-    Ooms ooms = Engine::open(path_, options).value().ooms();
+    Ooms ooms = opened().ooms();
     ASSERT_EQ(ooms.events.back().verdict, "pool limit");
     std::uint64_t advised = std::stoull(ooms.advice.substr(ooms.advice.find(" to ") + 4));
     p.limit = advised * kMiB;
@@ -226,16 +210,14 @@ TEST_F(Oom, ProgramOfJaxHasItsPlan) {
   Maker::Options options;
   options.framework = trace::Framework::jax;
   options.pool.limit = options.pool.device = 64 * kMiB;
-  Maker m = Maker::create(path_, options).value();
+  Maker m = new_trace(options);
   const trace::StringId name = m.string("jit_train_step"), file = m.string("/data/train.py");
   m.report(trace::ProgramPlan{name, file, 7, kMiB, kMiB, kMiB, kMiB});
   m.report(trace::ProgramPlan{name, file, 7, 32 * kMiB, 34 * kMiB, 32 * kMiB, 50 * kMiB});  // the newest counts
   ASSERT_TRUE(m.alloc({"device_put", "transfer", 32 * kMiB}));
   ASSERT_FALSE(m.alloc({"jit_train_step", "execute", 50 * kMiB}));
   ASSERT_TRUE(m.finish());
-  OpenOptions open;
-  open.keep_index = false;
-  const OomEvent e = Engine::open(path_, open).value().ooms().events.back();
+  const OomEvent e = opened().ooms().events.back();
   EXPECT_EQ(e.category, "XLA temporaries") << "as large as the plan's temporaries";
   EXPECT_EQ(
       e.plan,
@@ -284,11 +266,10 @@ TEST_F(Oom, Spike) {
 
 // A forward pass that fails is unwound: its activations are given back at once, which makes no scratch of them.
 TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
-  fs::remove(path_);
   Maker::Options options;
   options.pool.limit = options.pool.device = 64 * kMiB;
   options.pool.growth = false;
-  Maker maker = Maker::create(path_, options).value();
+  Maker maker = new_trace(options);
   maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
   for (const char* op : {"compile_loss/mse/range", "compile_loss/mse/add", "gradient_tape/compile_loss/mse/mod"})
     maker.free(maker.alloc({std::string("StatefulPartitionedCall/") + op, "output", 64}).value());  // constants are folded
@@ -299,9 +280,7 @@ TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
   for (const Handle& h : made) maker.free(h);
   maker.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", 1);
   ASSERT_TRUE(maker.finish());
-  OpenOptions open;
-  open.keep_index = false;
-  OomEvent e = Engine::open(path_, open).value().ooms().events.at(0);
+  OomEvent e = opened().ooms().events.at(0);
   EXPECT_EQ(e.verdict, "too big");
   EXPECT_FALSE(cause(e, "spike").holds) << cause(e, "spike").evidence;
   ASSERT_FALSE(e.live_set.empty());
@@ -340,11 +319,10 @@ TEST_F(Oom, FirstStepOfAnEagerLoop) {
 // The request decides what is said: the model's own activations are no spike, and the advised batch is the largest that gets by.
 TEST_F(Oom, TheRequestSaysWhatItIsForAndWhichBatchFits) {
   const auto train = [&](std::uint64_t percent) {
-    fs::remove(path_);
     Maker::Options options;
     options.pool.limit = options.pool.device = 600 * kMiB;
     options.pool.growth = false;
-    Maker maker = Maker::create(path_, options).value();
+    Maker maker = new_trace(options);
     const Handle kernel = maker.alloc({"sequential/dense/kernel", "output", 40 * kMiB}).value();
     maker.tag(kernel, trace::Category::parameter, "kernel", "dense");
     maker.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
@@ -357,9 +335,7 @@ TEST_F(Oom, TheRequestSaysWhatItIsForAndWhichBatchFits) {
     return served;
   };
   ASSERT_FALSE(train(100));
-  OpenOptions open;
-  open.keep_index = false;
-  const Ooms ooms = Engine::open(path_, open).value().ooms();
+  const Ooms ooms = opened().ooms();
   const OomEvent& e = ooms.events.at(0);
   EXPECT_EQ(e.verdict, "too big");
   EXPECT_EQ(e.layer, "batch_normalization");
@@ -403,4 +379,4 @@ TEST_F(Oom, ProcessThatDiedThere) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,6 +1,5 @@
 // Phases: the same figures as a replay, whether there are a few or very many.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +7,10 @@
 #include <random>
 
 #include "analyze/work.h"
-#include "maker.h"
 #include "replay.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
@@ -19,17 +18,7 @@ namespace fs = std::filesystem;
 
 class Phases : public ::testing::TestWithParam<int> {
  protected:
-  void SetUp() override {
-    path_ = fs::temp_directory_path() / ("vs-phases-" + std::to_string(::getpid()) + "-" + std::to_string(GetParam()) + ".vram");
-  }
-  void TearDown() override { fs::remove(path_); }
-
-  Engine open() {
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
-  }
-  fs::path path_;
+  const TracePath path_;
 };
 
 // Blocks that come and go while scopes begin and end, across one another.
@@ -64,7 +53,7 @@ TEST_P(Phases, AreWhatAReplayGives) {
   const test::Replay replay(trace::Reader::open(path_).value());
   std::vector<std::uint64_t> total(1, 0);
   for (const std::int64_t change : replay.change) total.push_back(total.back() + static_cast<std::uint64_t>(change));
-  const std::vector<Phase> phases = open().phases();
+  const std::vector<Phase> phases = opened(path_).phases();
   ASSERT_EQ(phases.size(), static_cast<std::size_t>(GetParam()));
   for (const Phase& phase : phases) {
     const auto highest = std::max_element(total.begin() + static_cast<std::ptrdiff_t>(phase.begin),
@@ -89,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(FewAndMany, Phases, ::testing::Values(1, 40, 64, 65, 70
 
 // Each scope ends while all blocks are live: a look at them for each would be millions of looks.
 TEST(PhasesOfATrace, TakeWorkForEventsNotForBlocksTimesPhases) {
-  const fs::path path = fs::temp_directory_path() / ("vs-phases-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   tracegen::Maker maker = tracegen::Maker::create(path, {}).value();
   for (int i = 0; i < 5000; ++i) maker.alloc({"Relu", "output", 256});
   for (int i = 0; i < 5000; ++i) {
@@ -97,14 +86,11 @@ TEST(PhasesOfATrace, TakeWorkForEventsNotForBlocksTimesPhases) {
     maker.mark(trace::MarkKind::scope, trace::MarkEdge::end, "s");
   }
   ASSERT_TRUE(maker.finish());
-  OpenOptions options;
-  options.keep_index = false;
-  const Engine engine = Engine::open(path, options).value();
+  const Engine engine = opened(path);
   const std::uint64_t before = work_of(engine);
   EXPECT_EQ(engine.phases().size(), 5000u);
   EXPECT_LT(work_of(engine) - before, 10u * engine.overview().events);
-  fs::remove(path);
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,25 +1,21 @@
 // Time of layers and ops in a step: what the program waited where, and nothing twice.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
 
 #include "analyze/api.h"
-#include "maker.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using Kind = trace::MarkKind;
 using Edge = trace::MarkEdge;
 
-class StepTimes : public testing::Test {
+class StepTimes : public TraceTest {
  protected:
-  StepTimes() : maker(tracegen::Maker::create(path_, options()).value()) {}
-  ~StepTimes() override { fs::remove(path_); }
+  StepTimes() : maker(new_trace(options())) {}
 
   static tracegen::Maker::Options options() {
     tracegen::Maker::Options out;
@@ -43,9 +39,7 @@ class StepTimes : public testing::Test {
   }
   Layers layers(const char* at = "steady") {
     maker.finish().value();
-    OpenOptions open;
-    open.keep_index = false;
-    return Engine::open(path_, open).value().layers(at, -1, "").value();
+    return opened().layers(at, -1, "").value();
   }
   static std::map<std::string, std::uint64_t> times(const Layers& layers) {
     std::map<std::string, std::uint64_t> out;
@@ -58,10 +52,6 @@ class StepTimes : public testing::Test {
     return out;
   }
 
- private:
-  fs::path path_ = fs::temp_directory_path() / ("vs-step-time-" + std::to_string(::getpid()) + ".vram");
-
- protected:
   tracegen::Maker maker;
 
  private:
@@ -113,4 +103,4 @@ TEST_F(StepTimes, WithoutStepsThereIsNone) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -2,30 +2,25 @@
 #include "analyze/whatif/step_whatif.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "analyze/api.h"
-#include "maker.h"
+#include "trace_test.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Handle;
 using tracegen::Maker;
-constexpr std::uint64_t kMiB = 1u << 20;
 constexpr std::uint64_t kWeights = 4 * kMiB, kActivations = 8 * kMiB;
 
-class StepWhatifTest : public ::testing::Test {
+class StepWhatifTest : public TraceTest {
  protected:
   void SetUp() override {
-    path_ = fs::temp_directory_path() / ("vs-step-whatif-" + std::to_string(::getpid()) + ".vram");
-    Maker m = Maker::create(path_, {}).value();
+    Maker m = new_trace();
     m.tag(m.alloc({"sequential/dense/kernel", "output", kWeights}).value(), trace::Category::parameter, "kernel", "dense");
     for (int s = 1; s <= 8; ++s) {
       m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", s);
@@ -35,11 +30,8 @@ class StepWhatifTest : public ::testing::Test {
       m.mark(trace::MarkKind::step, trace::MarkEdge::end, "train", s);
     }
     ASSERT_TRUE(m.finish());
-    OpenOptions options;
-    options.keep_index = false;
-    engine_.emplace(Engine::open(path_, options).value());
+    engine_.emplace(opened());
   }
-  void TearDown() override { fs::remove(path_); }
 
   WhatifStep with_optimizer(const std::string& name) {
     StepWhatifRequest request;
@@ -47,7 +39,6 @@ class StepWhatifTest : public ::testing::Test {
     return StepWhatif::of(*engine_).value().answer(request).value();
   }
 
-  fs::path path_;
   std::optional<Engine> engine_;
 };
 
@@ -61,4 +52,4 @@ TEST_F(StepWhatifTest, StateThatWasNotRecordedIsLiveThroughTheStep) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -1,40 +1,31 @@
 // Steps, reported and inferred: equal to the steps that were run, or none with a reason; never another number.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "analyze/api.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using tracegen::Training;
 
-class FoundSteps : public testing::Test {
+class FoundSteps : public TraceTest {
  protected:
   FoundSteps() {
     program.marks = program.tags = false;
     program.steps = 40;
   }
-  ~FoundSteps() override { fs::remove(path_); }
 
   Engine engine() {
-    fs::remove(path_);
+    path_.clear();
     tracegen::write_training(path_, program).value();
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
+    return opened();
   }
   Steps steps() { return engine().steps(); }
 
   Training program;
-
- private:
-  fs::path path_ = fs::temp_directory_path() / ("vs-steps-" + std::to_string(::getpid()) + ".vram");
 };
 
 TEST_F(FoundSteps, AreTheStepsThatWereRun) {
@@ -56,7 +47,7 @@ TEST_F(FoundSteps, FoldedConstantsAreNoSteps) {
 
 // PyTorch without an optimizer reports its passes and no steps.
 TEST(StepsOfPasses, OneForEachBackwardPass) {
-  const fs::path path = fs::temp_directory_path() / ("vs-passes-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   auto steps_of = [&](int passes) {
     tracegen::Maker m = tracegen::Maker::create(path, {}).value();
     auto phase = [&](const char* name) {
@@ -71,10 +62,8 @@ TEST(StepsOfPasses, OneForEachBackwardPass) {
     }
     phase("forward");  // an evaluation behind the training
     EXPECT_TRUE(m.finish());
-    OpenOptions options;
-    options.keep_index = false;
-    Steps out = Engine::open(path, options).value().steps();
-    fs::remove(path);
+    Steps out = opened(path).steps();
+    path.clear();
     return out;
   };
   const Steps found = steps_of(12);
@@ -86,7 +75,7 @@ TEST(StepsOfPasses, OneForEachBackwardPass) {
 
 // Functions instead of modules: only backward passes are marked. A step that began and never ended does not count beside them.
 TEST(StepsOfPasses, WithoutModulesAndBesideAStepThatNeverEnded) {
-  const fs::path path = fs::temp_directory_path() / ("vs-passes-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   for (const bool modules : {false, true}) {
     tracegen::Maker m = tracegen::Maker::create(path, {}).value();
     if (modules) m.mark(trace::MarkKind::step, trace::MarkEdge::begin, "train", 1);
@@ -98,18 +87,16 @@ TEST(StepsOfPasses, WithoutModulesAndBesideAStepThatNeverEnded) {
         if (marked) m.mark(trace::MarkKind::phase, trace::MarkEdge::end, phase);
       }
     ASSERT_TRUE(m.finish());
-    OpenOptions options;
-    options.keep_index = false;
-    const Steps found = Engine::open(path, options).value().steps();
+    const Steps found = opened(path).steps();
     EXPECT_EQ(found.steps.size(), 12u) << (modules ? "with modules" : "without modules");
     EXPECT_EQ(found.source, "inferred");
-    fs::remove(path);
+    path.clear();
   }
 }
 
 // A function is traced while another one is.
 TEST(PhasesOfTheProgram, APhaseInsideItselfIsPartOfIt) {
-  const fs::path path = fs::temp_directory_path() / ("vs-nested-" + std::to_string(::getpid()) + ".vram");
+  const TracePath path;
   tracegen::Maker m = tracegen::Maker::create(path, {}).value();
   const auto mark = [&](trace::MarkEdge edge) { m.mark(trace::MarkKind::phase, edge, "trace"); };
   for (int i = 0; i < 2; ++i) {
@@ -120,16 +107,13 @@ TEST(PhasesOfTheProgram, APhaseInsideItselfIsPartOfIt) {
     mark(trace::MarkEdge::end);
   }
   ASSERT_TRUE(m.finish());
-  OpenOptions options;
-  options.keep_index = false;
   std::uint64_t traced = 0, allocated = 0;
-  for (const Phase& phase : Engine::open(path, options).value().phases()) {
+  for (const Phase& phase : opened(path).phases()) {
     traced += phase.name == "trace" ? 1u : 0u;
     if (phase.name == "trace") allocated += phase.allocated;
   }
   EXPECT_EQ(traced, 2u);
   EXPECT_EQ(allocated, 2 * 4096u);
-  fs::remove(path);
 }
 
 TEST_F(FoundSteps, AccumulatedGradientsHaveTwoReadings) {
@@ -169,12 +153,11 @@ TEST_F(FoundSteps, TheLastOneEndsBeforeTheProgramDoes) {
 }
 
 // Steps that were reported, by marks as the Python side makes them.
-class ReportedSteps : public testing::Test {
+class ReportedSteps : public TraceTest {
  protected:
   using Kind = trace::MarkKind;
   using Edge = trace::MarkEdge;
-  ReportedSteps() : maker_(tracegen::Maker::create(path_, {}).value()) {}
-  ~ReportedSteps() override { fs::remove(path_); }
+  ReportedSteps() : maker_(new_trace()) {}
 
   void mark(Kind kind, Edge edge, const std::string& name, std::int64_t number = -1, const std::string& detail = {}) {
     maker_.mark(kind, edge, name, number, detail);
@@ -195,14 +178,11 @@ class ReportedSteps : public testing::Test {
   }
   Engine open() {
     maker_.finish().value();
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
+    return opened();
   }
   Steps steps() { return open().steps(); }
 
  private:
-  fs::path path_ = fs::temp_directory_path() / ("vs-reported-" + std::to_string(::getpid()) + ".vram");
   tracegen::Maker maker_;
 };
 
@@ -355,4 +335,4 @@ TEST_F(ReportedSteps, ANumberAloneMeansTraining) {
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

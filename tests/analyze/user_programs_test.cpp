@@ -1,9 +1,7 @@
 // Host memory, samples and shapes of steps, tapes and types: traces whose truth the test knows.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,51 +10,40 @@
 #include "analyze/api.h"
 #include "analyze/json.h"
 #include "analyze/steps/usual.h"
+#include "trace_test.h"
 #include "training.h"
 
-namespace vramscope {
+namespace vramscope::test {
 namespace {
 
 using namespace analyze;
-namespace fs = std::filesystem;
 using trace::MarkEdge;
 using trace::MarkKind;
 using tracegen::Handle;
 using tracegen::Maker;
-constexpr std::uint64_t kMiB = 1u << 20;
 
-class UserProgram : public ::testing::Test {
+class UserProgram : public TraceTest {
  protected:
-  ~UserProgram() override { fs::remove(path_); }
-  Maker maker() { return Maker::create(path_, {}).value(); }
-  Engine engine() {
-    OpenOptions options;
-    options.keep_index = false;
-    return Engine::open(path_, options).value();
-  }
   static trace::TracedGraph traced(Maker& m, const char* function, std::uint64_t depth, std::uint64_t before,
                                    std::uint64_t after) {
     return {m.string(function), m.string("/data/train.py"), 7, depth, 10, before, after};
   }
   Finding finding(std::string_view id) {
-    const Findings all = engine().findings();
+    const Findings all = opened().findings();
     const auto found = std::ranges::find(all.findings, id, &Finding::id);
     return found == all.findings.end() ? Finding{} : *found;
   }
-
- private:
-  fs::path path_ = fs::temp_directory_path() / ("vs-user-" + std::to_string(::getpid()) + ".vram");
 };
 
 TEST_F(UserProgram, InnerGraphsAreNotCountedTwice) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Relu", "output", kMiB});
   m.report(traced(m, "inner", 1, 110 * kMiB, 140 * kMiB));
   m.report(traced(m, "other", 1, 140 * kMiB, 150 * kMiB));
   m.report(traced(m, "outer", 0, 100 * kMiB, 155 * kMiB));
   m.report(traced(m, "inner", 0, 155 * kMiB, 157 * kMiB));
   ASSERT_TRUE(m.finish());
-  const Host host = engine().host().value();
+  const Host host = opened().host().value();
   ASSERT_EQ(host.graphs.size(), 3u);
   EXPECT_EQ(host.graphs[0].function, "inner");
   EXPECT_EQ(host.graphs[0].bytes, 32 * static_cast<std::int64_t>(kMiB));
@@ -68,7 +55,7 @@ TEST_F(UserProgram, InnerGraphsAreNotCountedTwice) {
 }
 
 TEST_F(UserProgram, StagesHoldElementsTimesTheirSize) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Relu", "output", kMiB});
   const trace::StringId file = m.string("/data/input.py");
   m.report(trace::DatasetStage{m.string("shuffle"), file, 4, 1, 512, 1000});
@@ -77,7 +64,7 @@ TEST_F(UserProgram, StagesHoldElementsTimesTheirSize) {
   m.report(trace::StageBuffer{m.string("Shuffle"), 1, 500, 500'000});
   m.report(trace::StageBuffer{m.string("Shuffle"), 1, 100, 100'000});
   ASSERT_TRUE(m.finish());
-  const Host host = engine().host().value();
+  const Host host = opened().host().value();
   ASSERT_EQ(host.stages.size(), 3u);
   EXPECT_EQ(host.stages[0].most, 512'000u);
   EXPECT_EQ(host.stages[0].counted, 500'000u) << "the most that was ever counted";
@@ -86,14 +73,14 @@ TEST_F(UserProgram, StagesHoldElementsTimesTheirSize) {
 }
 
 TEST_F(UserProgram, TheLookThatSawMostCounts) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Relu", "output", kMiB});
   const trace::StringId file = m.string("/data/train.py"), numpy = m.string("numpy"), python = m.string("python");
   m.report(trace::HostLine{numpy, file, 3, 1, 9 * kMiB, 2});
   m.report(trace::HostLine{python, {}, 0, 1, 4 * kMiB, 9000});
   m.report(trace::HostLine{numpy, file, 3, 2, kMiB, 1});
   ASSERT_TRUE(m.finish());
-  const Host host = engine().host().value();
+  const Host host = opened().host().value();
   ASSERT_EQ(host.lines.size(), 2u);
   EXPECT_EQ(host.lines[0].line, "train.py:3");
   EXPECT_EQ(host.lines[1].line, "");
@@ -104,7 +91,7 @@ TEST_F(UserProgram, TheLookThatSawMostCounts) {
 
 // Epochs of four batches, the last of them smaller; in one step of the second epoch, sequences are longer.
 TEST_F(UserProgram, WhyStepsDiffer) {
-  Maker m = maker();
+  Maker m = new_trace();
   for (int step = 1; step <= 12; ++step) {
     if (step % 4 == 1) m.mark(MarkKind::epoch, MarkEdge::begin, "epoch", step / 4 + 1);
     if (step % 4 <= 1) m.mark(MarkKind::check, MarkEdge::instant, "samples", step % 4 == 0 ? 10 : 32);
@@ -118,7 +105,7 @@ TEST_F(UserProgram, WhyStepsDiffer) {
     if (step % 4 == 0) m.mark(MarkKind::epoch, MarkEdge::end, "epoch", step / 4);
   }
   ASSERT_TRUE(m.finish());
-  const Steps steps = engine().steps();
+  const Steps steps = opened().steps();
   ASSERT_EQ(steps.steps.size(), 12u);
   for (const Step& step : steps.steps) EXPECT_EQ(step.samples, step.number % 4 == 0 ? 10u : 32u) << step.number;
   EXPECT_EQ(steps.steps[7].why, "a smaller batch: 10 instead of 32");
@@ -129,14 +116,14 @@ TEST_F(UserProgram, WhyStepsDiffer) {
 }
 
 TEST_F(UserProgram, LayersThatArePutTogetherAreNotAGraph) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Relu", "output", kMiB});
   m.report(traced(m, "inner", 1, 110 * kMiB, 140 * kMiB));
   m.report(trace::BuiltLayers{m.string("/data/train.py"), 9, 12, 5 * kMiB});
   m.report(traced(m, "outer", 0, 100 * kMiB, 155 * kMiB));
   m.report(trace::BuiltLayers{m.string("/data/train.py"), 9, 3, kMiB});
   ASSERT_TRUE(m.finish());
-  const Host host = engine().host().value();
+  const Host host = opened().host().value();
   ASSERT_EQ(host.graphs.size(), 3u);
   EXPECT_EQ(host.graphs[1].bytes, 25 * static_cast<std::int64_t>(kMiB));  // outer, without inner
   EXPECT_EQ(host.graphs[2].function, "layers");
@@ -177,7 +164,7 @@ TEST_F(UserProgram, TheUsualBatchIsInTheMiddle) {
 
 // The next model of a search has layers of the same names and of another width: its inputs are what they were.
 TEST_F(UserProgram, AnotherModelHasNoOtherInputs) {
-  Maker m = maker();
+  Maker m = new_trace();
   for (int step = 1; step <= 12; ++step) {
     const std::uint64_t width = step <= 7 ? 64 : 48;
     m.mark(MarkKind::step, MarkEdge::begin, "train", step);
@@ -188,7 +175,7 @@ TEST_F(UserProgram, AnotherModelHasNoOtherInputs) {
     m.mark(MarkKind::step, MarkEdge::end, "train", step);
   }
   ASSERT_TRUE(m.finish());
-  const Steps steps = engine().steps();
+  const Steps steps = opened().steps();
   EXPECT_EQ(steps.steps.size(), 12u);
   EXPECT_EQ(steps.reason, "");
 }
@@ -196,7 +183,7 @@ TEST_F(UserProgram, AnotherModelHasNoOtherInputs) {
 // Keras traces a layer of the user's alone when the model is built, to learn the shape of its result. Batches are there before
 // all steps.
 TEST_F(UserProgram, LayersAreInTheOrderInWhichTheModelCallsThem) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.op_source("switch/Mul", "/data/train.py", 9, "switch");  // never run
   for (const char* layer : {"embedding", "switch", "head"})
     m.op_source(fmt::format("net/{}/MatMul", layer), "/data/train.py", 9, layer);
@@ -213,13 +200,13 @@ TEST_F(UserProgram, LayersAreInTheOrderInWhichTheModelCallsThem) {
   m.free(batch);
   ASSERT_TRUE(m.finish());
   std::string order;
-  const Layers layers = engine().layers("peak").value();
+  const Layers layers = opened().layers("peak").value();
   for (const LayerRow& row : layers.rows) order += row.name + " ";
   EXPECT_EQ(order, "(input) embedding switch head ");
 }
 
 TEST_F(UserProgram, RowsOutsideOfAStepsLayersComeLast) {
-  Maker m = maker();
+  Maker m = new_trace();
   for (const char* layer : {"second", "first"}) m.op_source(fmt::format("net/{}/MatMul", layer), "/data/train.py", 9, layer);
   m.alloc({"", "", 4096});
   m.tag(*m.alloc({"", "", 4096}), trace::Category::parameter, "kernel", "frozen");
@@ -233,13 +220,13 @@ TEST_F(UserProgram, RowsOutsideOfAStepsLayersComeLast) {
   }
   ASSERT_TRUE(m.finish());
   std::string order;
-  const Layers layers = engine().layers("peak").value();
+  const Layers layers = opened().layers("peak").value();
   for (const LayerRow& row : layers.rows) order += "'" + row.name + "' ";
   EXPECT_EQ(order, "'(input)' 'second' 'first' 'frozen' '(optimizer)' '' ");
 }
 
 TEST_F(UserProgram, ATapeKeepsWhatIsFreedWhenItDies) {
-  Maker m = maker();
+  Maker m = new_trace();
   Handle before = *m.alloc({"old", "output", kMiB});
   m.mark(MarkKind::tape, MarkEdge::begin, "persistent", 1, "/data/train.py:12");
   Handle kept = *m.alloc({"Relu", "output", 4 * kMiB}), more = *m.alloc({"Relu", "output", 2 * kMiB});
@@ -257,7 +244,7 @@ TEST_F(UserProgram, ATapeKeepsWhatIsFreedWhenItDies) {
 }
 
 TEST_F(UserProgram, Float64EntersWithTheArrayNotWithItsUse) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"MatMul", "output", 8 * kMiB, 0, 2, "", "/data/train.py", 20});
   m.report(trace::Float64Variable{m.string("table"), m.string("/data/train.py"), 7, 8 * kMiB});
   m.report(trace::Float64Enters{m.string("/data/train.py"), 3, 16 * kMiB});
@@ -266,7 +253,7 @@ TEST_F(UserProgram, Float64EntersWithTheArrayNotWithItsUse) {
 }
 
 TEST_F(UserProgram, WithoutAReportTheFirstOpOfTheTypeIsWhereItEnters) {
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Cast", "output", 2 * kMiB, 0, 2, "", "/data/train.py", 11});
   m.alloc({"MatMul", "output", 8 * kMiB, 0, 2, "", "/data/train.py", 20});
   ASSERT_TRUE(m.finish());
@@ -275,7 +262,7 @@ TEST_F(UserProgram, WithoutAReportTheFirstOpOfTheTypeIsWhereItEnters) {
 
 TEST_F(UserProgram, ReportsThatSayNothingDoNoHarm) {
   constexpr std::uint64_t kMost = ~std::uint64_t{0};
-  Maker m = maker();
+  Maker m = new_trace();
   m.alloc({"Relu", "output", kMiB});
   m.report(trace::TracedGraph{.depth = kMost});
   m.report(trace::TracedGraph{.depth = 64, .host_before = 0, .host_after = kMost / 2});
@@ -289,10 +276,10 @@ TEST_F(UserProgram, ReportsThatSayNothingDoNoHarm) {
   m.mark(MarkKind::check, MarkEdge::instant, "samples", -5);
   m.mark(MarkKind::tape, MarkEdge::end, "persistent", 3);
   ASSERT_TRUE(m.finish());
-  const Engine e = engine();
+  const Engine e = opened();
   EXPECT_FALSE(to_json(e.host().value()).empty());
   EXPECT_FALSE(to_json(e.findings()).empty());
 }
 
 }  // namespace
-}  // namespace vramscope
+}  // namespace vramscope::test

@@ -62,3 +62,6 @@ def test_settings_are_those_of_the_framework(build, vramscope, tmp_path, case, p
     assert others and all(row["setting"].startswith(prefix) for row in others)
     _, asked = json.loads(subprocess.check_output([vramscope, "whatif", trace, "--allocator", foreign, "--json"], text=True))["rows"]
     assert (asked["name"], asked["setting"]) == (foreign, "")
+    text = "max_split_size_mb:128"
+    _, asked = json.loads(subprocess.check_output([vramscope, "whatif", trace, "--allocator", text, "--json"], text=True))["rows"]
+    assert (asked["name"], asked["setting"]) == (text, f"PYTORCH_CUDA_ALLOC_CONF={text}" if case == "pytorch" else "")

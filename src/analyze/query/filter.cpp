@@ -76,7 +76,7 @@ class Compiler {
   Result<NodePtr> compile() {
     if (!words_) return std::unexpected(words_.error());
     auto root = any();
-    if (root && at_ < words_->size()) return fail(fmt::format("filter: unexpected \"{}\"", (*words_)[at_].text));
+    if (root && at_ < words_->size()) return fail(filter_unexpected((*words_)[at_].text));
     return root;
   }
 
@@ -115,7 +115,7 @@ class Compiler {
     if (at_ == words_->size()) return fail(std::string(kFilterEndsEarly));
     if (++depth_ > 200) return fail("filter: nested too deeply");
     const FilterWord& word = (*words_)[at_++];
-    Result<NodePtr> out = fail(fmt::format("filter: unexpected \"{}\"", word.text));
+    Result<NodePtr> out = fail(filter_unexpected(word.text));
     if (word.type == FilterWord::not_) {
       auto inner = unary();
       if (!inner) return inner;
@@ -145,7 +145,7 @@ class Compiler {
                                                std::regex::ECMAScript | std::regex::icase | std::regex::optimize);
         return Match([re](std::string_view s) { return std::regex_search(s.begin(), s.end(), *re); });
       } catch (const std::regex_error&) {
-        return fail(fmt::format("filter: invalid regular expression \"{}\"", t.value));
+        return fail(filter_invalid_expression(t.value));
       }
     }
     std::string value = t.value;
@@ -185,7 +185,7 @@ class Compiler {
   }
 
   Result<std::function<bool(double)>> compare(const Term& t, std::optional<double> value) {
-    if (!value) return fail(fmt::format("filter: \"{}\" expects a number after {}", t.word, t.op));
+    if (!value) return fail(filter_needs_number(t.word, t.op));
     double v = *value;
     if (t.op == ">") return std::function<bool(double)>([v](double x) { return x > v; });
     if (t.op == "<") return std::function<bool(double)>([v](double x) { return x < v; });
@@ -287,13 +287,12 @@ class Compiler {
           match(name_of(category)) || match(filter_word(name_of(category))) || match(trace::name_of(in_trace)) ? 1 : 0);
     }
     if (std::ranges::none_of(node->yes, [](auto y) { return y != 0; }))
-      return fail(fmt::format("filter: unknown category \"{}\": expected one of {}", t.value, all_categories()));
+      return fail(filter_unknown_category(t.value, all_categories()));
     return node;
   }
 
   Result<NodePtr> text_term(const Term& t, By by) {
-    if (t.op != ":" && t.op != "=")
-      return fail(fmt::format("filter: \"{}\" is text and cannot be compared by size; write {}:{}", t.word, t.field, t.value));
+    if (t.op != ":" && t.op != "=") return fail(filter_compares_text(t.word, t.field, t.value));
     auto match = matcher(t, false);
     if (!match) return std::unexpected(match.error());
     const Store& s = store_;
@@ -332,7 +331,7 @@ class Compiler {
 
   Result<NodePtr> term(const Term& t) {
     if (t.field.empty()) return bare(t);
-    if (t.value.empty()) return fail(fmt::format("filter: expected a value after \"{}{}\"", t.field, t.op));
+    if (t.value.empty()) return fail(filter_lacks_value(t.field, t.op));
     if (t.field == "live") return live_term(t);
     if (t.field == "born" || (t.field == "step" && t.op != ":")) return born_term(t);
     if (t.field == "age" || t.field == "lifetime") return age_term(t);
@@ -355,8 +354,7 @@ class Compiler {
     }
     auto fields = filter_by_names();
     auto it = std::ranges::find(fields, t.field);
-    if (it == fields.end())
-      return fail(fmt::format("filter: unknown field \"{}\": expected one of {}", t.field, fmt::join(filter_fields(), ", ")));
+    if (it == fields.end()) return fail(filter_unknown_field(t.field, fmt::format("{}", fmt::join(filter_fields(), ", "))));
     return text_term(t, static_cast<By>(it - fields.begin()));
   }
 

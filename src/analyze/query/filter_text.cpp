@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analyze/api.h"
+#include "analyze/gen/texts.h"
 #include "analyze/query/filter.h"
 #include "support/units.h"
 
@@ -156,7 +157,7 @@ class FilterSplitter {
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '/')) {
       const char quote = text_[at_++];
       while (at_ < text_.size() && text_[at_] != quote) at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2u : 1u;
-      if (at_ >= text_.size()) return fail(fmt::format("filter: no closing quote or slash in \"{}\"", text_.substr(start)));
+      if (at_ >= text_.size()) return fail(filter_lacks_quote(text_.substr(start)));
       ++at_;
       return std::string(quote == '"' ? text_.substr(start + 1, at_ - start - 2) : text_.substr(start, at_ - start));
     }

@@ -12,6 +12,7 @@
 
 #include "analyze/attribute/op_names.h"
 #include "analyze/steps/marks.h"
+#include "analyze/steps/usual.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -236,10 +237,8 @@ bool is_even(const std::vector<Use>& uses, const Cut& steps, std::uint64_t times
     bool beyond = use.pos < steps.stretch.front().first || use.pos > steps.stretch.back().second;
     (beyond ? outside : in_step[step]) += 1;
   }
-  std::uint64_t largest = std::ranges::max(in_step);
-  auto middle = in_step.begin() + static_cast<std::ptrdiff_t>(in_step.size() / 2);
-  std::ranges::nth_element(in_step, middle);
-  return largest <= times * *middle + kFew && outside <= std::max(uses.size() / 4, *middle + kFew);
+  const std::uint64_t largest = std::ranges::max(in_step), usual = *median(std::move(in_step));
+  return largest <= times * usual + kFew && outside <= std::max(uses.size() / 4, usual + kFew);
 }
 
 // All training ops, not only those that define the steps, must be spread over the steps. Loops inside a step may run longer in
@@ -306,12 +305,7 @@ std::vector<std::uint64_t> step_ends(const Tables& tables, const Columns& column
     out.push_back(lowest(tables, columns, main_pools, last_op, steps.stretch[i + 1].first));
     tails.push_back(out.back() - last_op);
   }
-  std::uint64_t tail = 0;
-  if (!tails.empty()) {
-    auto middle = tails.begin() + static_cast<std::ptrdiff_t>(tails.size() / 2);
-    std::ranges::nth_element(tails, middle);
-    tail = *middle;
-  }
+  const std::uint64_t tail = median(std::move(tails)).value_or(0);
   std::uint64_t last_op = steps.stretch.back().second + 1;
   out.push_back(lowest(tables, columns, main_pools, last_op, std::min<std::uint64_t>(last_op + tail, columns.ref.size())));
   return out;
@@ -364,7 +358,7 @@ StepsFound inferred_steps(const Tables& tables, const Columns& columns, const tr
     const Cut steps = cut(uses_of(reading, choice.chosen, columns), choice.chosen, choice.steps);
     out.why = why_no_steps(reading, choice, columns, steps);
     if (!out.why.empty()) continue;
-    out.source = 2;
+    out.source = StepSource::inferred;
     out.steps = rows_of(first_begin(reading, choice, columns, steps), step_ends(tables, columns, main_pools, steps),
                         names.id(any_training(tables) ? "train" : "run"));
     return out;

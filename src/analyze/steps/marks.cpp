@@ -235,7 +235,7 @@ StepsFound reported_steps(const Tables& tables, const trace::Dictionaries& dicti
   out.steps = StepMachine(tables, dictionaries, names).run(events, end_us);
   std::map<std::uint32_t, std::int64_t> count;  // by kind of step
   for (StepRow& step : out.steps) step.number = ++count[step.kind];
-  out.source = out.steps.empty() ? 0 : 1;
+  out.source = out.steps.empty() ? StepSource::none : StepSource::reported;
   return out;
 }
 

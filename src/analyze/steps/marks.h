@@ -1,6 +1,7 @@
 // Steps: as reported by the program's marks, otherwise inferred from what repeats, otherwise none, with the reason.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,11 @@
 
 namespace vramscope::analyze {
 
+enum class StepSource : std::uint8_t { none, reported, inferred };  // the numbers are those of an index
+
 struct StepsFound {
-  int source = 0;   // 0 none, 1 reported, 2 inferred
-  std::string why;  // if source is 0
+  StepSource source = StepSource::none;
+  std::string why;  // if there is none
   std::vector<StepRow> steps;
 };
 

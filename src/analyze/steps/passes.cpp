@@ -56,7 +56,7 @@ StepsFound steps_of_passes(const Tables& tables, const trace::Dictionaries& dict
   if (open) open->open = kLastOne;
   finish(events, end_us);
   if (out.steps.size() < kFewestPasses) return {};
-  out.source = 2;
+  out.source = StepSource::inferred;
   return out;
 }
 

@@ -52,17 +52,6 @@ std::vector<CompareRow> rows_by(std::span<const Engine* const> runs, By by, cons
   return out;
 }
 
-std::optional<std::uint64_t> median_step(const Steps& steps) {
-  std::vector<std::uint64_t> lengths;
-  for (std::size_t i = 0; i < steps.steps.size(); ++i)
-    if (!steps.has_steady || (i >= steps.steady_first && i <= steps.steady_last))
-      lengths.push_back(steps.steps[i].end_us - steps.steps[i].begin_us);
-  if (lengths.empty()) return std::nullopt;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::ranges::nth_element(lengths, middle);
-  return *middle;
-}
-
 CompareSide side_of(const Engine& engine, const std::string& name) {
   CompareSide out;
   out.name = name;
@@ -73,7 +62,7 @@ CompareSide side_of(const Engine& engine, const std::string& name) {
   if (place.regions_peak > 0) out.regions = place.regions_peak;
   Steps steps = engine.steps();
   out.steps = engine.state().numbered_steps();
-  out.step_us = median_step(steps);
+  out.step_us = steps.step_us;
   out.interval_us = steps.interval_us;
   out.samples = usual_samples(steps);
   out.samples_per_s = steps.samples_per_s;

@@ -309,13 +309,11 @@ class Finder {
   void layout_copies(const LiveSums& sums) {
     if (sums.layout_copies == 0) return;
     add({"layout-copies", fmt::format("{} at the peak is copies in another layout.", format_size(sums.layout_copies)),
-         "The graph converts NHWC to NCHW around some ops.", "Try data_format=\"channels_first\".",
-         saving_without(sums.layout_copies,
-                        [&](std::uint64_t alloc, Bytes bytes) {
-                          const trace::Site& site = s_.store.site_of(s_.store.kind_of(alloc));
-                          return s_.store.text(site.op).contains("LayoutOptimizer") ? 0 : bytes;
-                        }),
-         "peak", need_word(), "op:*LayoutOptimizer*"});
+         "The graph converts NHWC to NCHW around some ops.", std::string(remedy_for(Remedy::avoid_layout_copies, framework_)),
+         saving_without(
+             sums.layout_copies,
+             [&](std::uint64_t alloc, Bytes bytes) { return is_layout_copy(s_.store, s_.store.kind_of(alloc)) ? 0 : bytes; }),
+         "peak", need_word(), fmt::format("op:*{}*", sums.layout_copy_ops)});
   }
 
   // Each with the line that makes it; the sum.

@@ -15,8 +15,6 @@ namespace vramscope::analyze {
 namespace {
 
 constexpr Bytes kLarge = Bytes{1} << 20;
-// The innermost function on the stack of every tensor that TensorFlow makes of an array outside graphs.
-constexpr std::string_view kConversion = "convert_to_eager_tensor";
 constexpr std::string_view kSourceTag = "source of a dataset";
 
 // A variable whose initial value was an array: that it stays is what it is for.
@@ -25,11 +23,11 @@ bool is_variable(trace::Category category) {
   return category == Category::parameter || category == Category::buffer || category == Category::optimizer_state;
 }
 
-bool is_conversion(const trace::Dictionaries& dictionaries, const trace::Site& site) {
+bool is_conversion(const trace::Dictionaries& dictionaries, const trace::Site& site, std::string_view function) {
   const auto stack = static_cast<std::size_t>(site.stack);
-  if (stack >= dictionaries.stacks.size() || dictionaries.stacks[stack].frames.empty()) return false;
+  if (function.empty() || stack >= dictionaries.stacks.size() || dictionaries.stacks[stack].frames.empty()) return false;
   const auto frame = static_cast<std::size_t>(dictionaries.stacks[stack].frames.front());
-  return frame < dictionaries.frames.size() && text_of(dictionaries, dictionaries.frames[frame].function) == kConversion;
+  return frame < dictionaries.frames.size() && text_of(dictionaries, dictionaries.frames[frame].function) == function;
 }
 
 }  // namespace
@@ -39,11 +37,13 @@ std::vector<KeptArray> kept_arrays(const Store& store, const PoolSet& pools, Mom
   for_each_live(store, at, [&](std::uint32_t alloc) {
     const Kind& kind = store.kind_of(alloc);
     if (kind.granted < kLarge || kind.pool >= pools.size() || pools[kind.pool] == 0 || kind.line == 0) return;
-    if (store.birth[alloc] >= training || !is_conversion(store.dictionaries(), store.site_of(kind))) return;
+    const ArrayConversion& conversion = framework_of(store, kind).array_conversion;
+    if (store.birth[alloc] >= training || !is_conversion(store.dictionaries(), store.site_of(kind), conversion.function)) return;
     if (tag_name(store, alloc) == kSourceTag || is_variable(store.attributes_of(alloc).category())) return;
     KeptArray& array = by_line[std::string(store.name(kind.line))];
     array.bytes += kind.granted;
     array.tensors += 1;
+    array.conversion = &conversion;
   });
   std::vector<KeptArray> out;
   for (auto& [line, array] : by_line) {
@@ -60,13 +60,9 @@ Finding kept_array_finding(const KeptArray& array, const Place& place, std::stri
   out.title = fmt::format(
       "{} on {} is {} that {} makes from arrays and keeps during training.", support::format_size(array.bytes), place.name,
       array.tensors == 1 ? "a tensor" : support::format_plural(array.tensors, "tensor", "tensors"), array.line);
-  // A dataset of slices keeps the whole array too, in host memory.
-  const bool on_device = place.device >= 0;
-  out.cause = on_device ? "Outside tf.function, tf.constant and tf.convert_to_tensor copy a whole array to the device at once."
-                        : "tf.constant and tf.convert_to_tensor copy a whole array at once; the array itself may stay as well.";
-  out.remedy = on_device
-                   ? "Read it batch by batch with tf.data.Dataset.from_tensor_slices, or convert it inside tf.device(\"CPU\")."
-                   : "Convert one batch at a time, or read it with tf.data.Dataset.from_generator.";
+  const auto& [cause, remedy] = place.device >= 0 ? array.conversion->on_device : array.conversion->on_host;
+  out.cause = cause;
+  out.remedy = remedy;
   out.at_stake = array.bytes;
   out.view = "peak";
   out.at = at;

@@ -1,9 +1,15 @@
 #include "analyze/verdict/live_sums.h"
 
+#include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/block_text.h"
 
 namespace vramscope::analyze {
+
+bool is_layout_copy(const Store& store, const Kind& kind) {
+  const std::string_view ops = framework_of(store, kind).layout_copies;
+  return !ops.empty() && store.text(store.site_of(kind).op).contains(ops);
+}
 
 LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input) {
   LiveSums out;
@@ -21,7 +27,10 @@ LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks
     const trace::Site& site = store.site_of(kind);
     if (site.dtype != 0) out.of_known_type += kind.granted;
     if (wide.contains(alloc)) out.float64 += kind.granted;
-    if (store.text(site.op).contains("LayoutOptimizer")) out.layout_copies += kind.granted;
+    if (is_layout_copy(store, kind)) {
+      out.layout_copies += kind.granted;
+      out.layout_copy_ops = framework_of(store, kind).layout_copies;
+    }
     const bool outside_steps = step_index(store, store.birth[alloc]) < 0;
     if ((c == Shown::inputs || c == Shown::constants) && outside_steps && kind.granted >= least_input && !store.steps.empty()) {
       out.kept_inputs += kind.granted;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "analyze/attribute/categories.h"
 #include "analyze/index/store.h"
@@ -11,6 +12,9 @@
 
 namespace vramscope::analyze {
 
+// Whether the blocks of a kind are copies of tensors in another layout, which the framework has added to the program.
+bool is_layout_copy(const Store& store, const Kind& kind);
+
 struct LiveSums {
   std::array<Bytes, kShown> category = {};
   Bytes trained = 0;  // parameters without buffers
@@ -18,8 +22,9 @@ struct LiveSums {
   Bytes values_trained = 0, values_kept = 0;  // of parameters; of the optimizer's state
   Bytes of_known_type = 0;
   Bytes float64 = 0;
-  Bytes layout_copies = 0;  // made by TensorFlow's layout optimizer
-  Bytes kept_inputs = 0;    // input data and constants that were there before the steps
+  Bytes layout_copies = 0;
+  std::string_view layout_copy_ops;  // in the names of the ops that made them (Framework::layout_copies)
+  Bytes kept_inputs = 0;             // input data and constants that were there before the steps
   std::string input_line;
 
   Bytes of(Shown shown) const { return category[static_cast<std::size_t>(shown)]; }

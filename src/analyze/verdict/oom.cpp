@@ -25,60 +25,61 @@ std::string fits(Bytes live, Bytes requested, Bytes capacity) {
   return capacity == 0 ? "unknown" : live + requested <= capacity ? "yes" : "no";
 }
 
-OomCause fragmentation_cause(const OomScene& m) {
+OomCause fragmentation_cause(const OomScene& scene) {
   OomCause out{"fragmentation", false, "unknown", 0, {}};
-  out.holds = m.fragmented();
-  out.would_fit = fits(m.live, m.requested, m.reach());
-  out.bytes = out.holds ? m.requested - m.largest_piece() : 0;
-  out.evidence = fmt::format("{} was free within {}; the largest piece was {}", format_size(m.free()), format_size(m.reach()),
-                             format_size(m.largest_piece()));
+  out.holds = scene.fragmented();
+  out.would_fit = fits(scene.live, scene.requested, scene.reach());
+  out.bytes = out.holds ? scene.requested - scene.largest_piece() : 0;
+  out.evidence = fmt::format("{} was free within {}; the largest piece was {}", format_size(scene.free()),
+                             format_size(scene.reach()), format_size(scene.largest_piece()));
   return out;
 }
 
-OomCause limit_cause(const OomScene& m) {
+OomCause limit_cause(const OomScene& scene) {
   OomCause out{"pool limit", false, "unknown", 0, {}};
-  if (m.limit == 0) {
+  if (scene.limit == 0) {
     out.evidence = "the pool's limit is not known";
     return out;
   }
-  Bytes beyond = m.mine() - std::min(m.mine(), m.limit);
-  if (m.card == 0) {
-    out.evidence = fmt::format("the pool stops at {}; the size of the {} was not recorded", format_size(m.limit), m.where());
+  Bytes beyond = scene.mine() - std::min(scene.mine(), scene.limit);
+  if (scene.card == 0) {
+    out.evidence =
+        fmt::format("the pool stops at {}; the size of the {} was not recorded", format_size(scene.limit), scene.where());
     return out;
   }
   // Without the limit, the pool could take the rest of the card as one more region.
-  bool reached = m.regions + m.requested > m.limit;
-  out.would_fit = m.mine() - std::min(m.mine(), m.regions) >= m.requested ? "yes" : "no";
+  bool reached = scene.regions + scene.requested > scene.limit;
+  out.would_fit = scene.mine() - std::min(scene.mine(), scene.regions) >= scene.requested ? "yes" : "no";
   out.holds = reached && out.would_fit == "yes";
   out.bytes = beyond;
-  out.evidence =
-      fmt::format("the pool stops at {}; {} of the {} is beyond it", format_size(m.limit), format_size(beyond), m.where());
+  out.evidence = fmt::format("the pool stops at {}; {} of the {} is beyond it", format_size(scene.limit), format_size(beyond),
+                             scene.where());
   return out;
 }
 
-OomCause other_process_cause(const OomScene& m) {
-  OomCause out{"other process", false, "unknown", m.others, {}};
-  if (m.card == 0 || m.on_host) {
-    out.evidence = m.on_host ? "the memory of other programs on this machine is not recorded" : kNoSample;
+OomCause other_process_cause(const OomScene& scene) {
+  OomCause out{"other process", false, "unknown", scene.others, {}};
+  if (scene.card == 0 || scene.on_host) {
+    out.evidence = scene.on_host ? "the memory of other programs on this machine is not recorded" : kNoSample;
     return out;
   }
-  Bytes mine = m.regions + m.outside;
-  Bytes free_now = m.card - std::min(m.card, mine + m.others);
-  bool grows = m.limit == 0 || m.regions + m.requested <= m.limit;
-  out.would_fit = grows && free_now + m.others >= m.requested ? "yes" : "no";
-  out.holds = m.others > 0 && grows && free_now < m.requested && out.would_fit == "yes";
-  out.evidence = m.others == 0
-                     ? "no other process held memory on the card"
-                     : fmt::format("other processes hold {} of the card's {}", format_size(m.others), format_size(m.card));
+  Bytes mine = scene.regions + scene.outside;
+  Bytes free_now = scene.card - std::min(scene.card, mine + scene.others);
+  bool grows = scene.limit == 0 || scene.regions + scene.requested <= scene.limit;
+  out.would_fit = grows && free_now + scene.others >= scene.requested ? "yes" : "no";
+  out.holds = scene.others > 0 && grows && free_now < scene.requested && out.would_fit == "yes";
+  out.evidence = scene.others == 0 ? "no other process held memory on the card"
+                                   : fmt::format("other processes hold {} of the card's {}", format_size(scene.others),
+                                                 format_size(scene.card));
   return out;
 }
 
-OomCause leak_cause(const OomScene& m, const Leaks& leaks) {
+OomCause leak_cause(const OomScene& scene, const Leaks& leaks) {
   OomCause out{"leak", leaks.verdict == "growing", "unknown", leaks.so_far, {}};
   if (out.holds) {
-    out.would_fit = fits(m.live - std::min(m.live, leaks.so_far), m.requested, m.reach());
+    out.would_fit = fits(scene.live - std::min(scene.live, leaks.so_far), scene.requested, scene.reach());
     // No region could hold it even if all were empty; without the leak, others might have been allocated.
-    if (out.would_fit == "yes" && m.requested > std::max(m.largest_region, m.room())) out.would_fit = "unknown";
+    if (out.would_fit == "yes" && scene.requested > std::max(scene.largest_region, scene.room())) out.would_fit = "unknown";
     out.evidence = fmt::format("{} per step since step {}, {} so far", format_size(static_cast<Bytes>(leaks.bytes_per_step)),
                                leaks.since_step, format_size(leaks.so_far));
   } else {
@@ -88,33 +89,33 @@ OomCause leak_cause(const OomScene& m, const Leaks& leaks) {
   return out;
 }
 
-OomCause spike_cause(const OomScene& m) {
-  OomCause out{"spike", false, "unknown", m.scratch + (m.request_is_scratch ? m.requested : 0), {}};
-  Bytes capacity = m.reach();
-  out.would_fit = m.request_is_scratch                                        ? "yes"
-                  : m.scratch == 0                                            ? "no"
-                  : std::max(m.hole_without_scratch, m.room()) >= m.requested ? "yes"
-                  : fits(m.live - std::min(m.live, m.scratch), m.requested, capacity) == "no"
+OomCause spike_cause(const OomScene& scene) {
+  OomCause out{"spike", false, "unknown", scene.scratch + (scene.request_is_scratch ? scene.requested : 0), {}};
+  Bytes capacity = scene.reach();
+  out.would_fit = scene.request_is_scratch                                                ? "yes"
+                  : scene.scratch == 0                                                    ? "no"
+                  : std::max(scene.hole_without_scratch, scene.room()) >= scene.requested ? "yes"
+                  : fits(scene.live - std::min(scene.live, scene.scratch), scene.requested, capacity) == "no"
                       ? "no"
                       : "unknown";  // other blocks may be in between
   // A few bytes of workspace that come last are not why the memory is full.
   out.holds = out.bytes * 10 >= capacity && out.would_fit == "yes";
-  out.evidence = m.request_is_scratch
-                     ? fmt::format("the request itself is workspace; {} more workspace was live", format_size(m.scratch))
-                     : fmt::format("{} of what was live is workspace", format_size(m.scratch));
+  out.evidence = scene.request_is_scratch
+                     ? fmt::format("the request itself is workspace; {} more workspace was live", format_size(scene.scratch))
+                     : fmt::format("{} of what was live is workspace", format_size(scene.scratch));
   return out;
 }
 
-OomCause too_big_cause(const OomScene& m) {
+OomCause too_big_cause(const OomScene& scene) {
   OomCause out{"too big", false, "unknown", 0, {}};
   // Alone, and with a pool that may take everything.
-  Bytes capacity = m.card != 0 ? m.card - std::min(m.card, m.outside) : m.limit;
+  Bytes capacity = scene.card != 0 ? scene.card - std::min(scene.card, scene.outside) : scene.limit;
   if (capacity == 0) {
     out.evidence = "neither the limit nor the size of the card is known";
     return out;
   }
-  out.holds = m.live + m.requested > capacity;
-  out.bytes = out.holds ? m.live + m.requested - capacity : 0;
+  out.holds = scene.live + scene.requested > capacity;
+  out.bytes = out.holds ? scene.live + scene.requested - capacity : 0;
   out.would_fit = out.holds ? "yes" : "no";  // with that much less live
   out.evidence = out.holds ? fmt::format("live memory and the request together are {} above {}", format_size(out.bytes),
                                          format_size(capacity))
@@ -131,11 +132,11 @@ std::string main_cause(const std::vector<OomCause>& causes) {
   return "unknown";
 }
 
-std::string sentence_of(const OomEvent& e, const OomScene& m, const OomRequest& request) {
+std::string sentence_of(const OomEvent& e, const OomScene& scene, const OomRequest& request) {
   std::string when = e.step > 0 ? fmt::format(" in step {}", e.step) : fmt::format(" at {}", support::format_duration(e.time_us));
-  Bytes capacity = m.reach();
-  std::string free = fmt::format("{} of the {} {} was free", format_size(m.free()), format_size(capacity),
-                                 capacity == m.limit ? "limit" : "that the pool could take");
+  Bytes capacity = scene.reach();
+  std::string free = fmt::format("{} of the {} {} was free", format_size(scene.free()), format_size(capacity),
+                                 capacity == scene.limit ? "limit" : "that the pool could take");
   std::string what;
   if (e.verdict == "fragmentation")
     what = fmt::format("Fragmented, not too big: the largest piece was {}.", format_size(e.largest_free));
@@ -144,7 +145,7 @@ std::string sentence_of(const OomEvent& e, const OomScene& m, const OomRequest& 
   else if (e.verdict == "spike")
     what = "A temporary spike, not the model: without the workspace it would fit.";
   else if (e.verdict == "pool limit")
-    what = fmt::format("The pool's own limit, not the {}: there is room beyond it.", m.where());
+    what = fmt::format("The pool's own limit, not the {}: there is room beyond it.", scene.where());
   else if (e.verdict == "other process")
     what = "Another process holds the memory that is missing.";
   else if (e.verdict == "too big" && e.requested > capacity)
@@ -168,25 +169,25 @@ std::string raise_advice(Bytes limit, Bytes raise, std::string_view setting) {
 }
 
 // The largest batch that fits: from the replay if there is one, otherwise from what is live. Empty if it is not known.
-std::string batch_advice(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live) {
+std::string batch_advice(const OomEvent& e, const OomScene& scene, const OomRequest& request, const LiveAtOom& live) {
   if (e.replay && e.replay->largest)
     return fmt::format("use a batch of at most {} instead of {}", support::format_count(*e.replay->largest),
                        support::format_count(*e.replay->batch));
   const unsigned percent = e.replay && e.replay->largest_share
                                ? static_cast<unsigned>(std::lround(100 * *e.replay->largest_share))
-                               : fitting_percent(live, request, m.requested, m.reach());
+                               : fitting_percent(live, request, scene.requested, scene.reach());
   return percent == 0 ? "" : fmt::format("use a batch of at most {} % of this one", percent);
 }
 
 // What to do about a request that is too big for what it may use. A smaller batch helps only if the request depends on it.
-std::string fit_advice(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live,
+std::string fit_advice(const OomEvent& e, const OomScene& scene, const OomRequest& request, const LiveAtOom& live,
                        trace::Framework framework) {
   const std::string precision(remedy_for(Remedy::lower_precision, framework));
   if (!grows_with_batch(request.category) && live.parameters + live.optimizer_state > live.with_batch)
     return fmt::format("make the model smaller or use {}: {} is parameters and {} optimizer state, whatever the batch", precision,
                        format_size(live.parameters), format_size(live.optimizer_state));
   std::vector<std::string> ways;
-  const std::string batch = batch_advice(e, m, request, live);
+  const std::string batch = batch_advice(e, scene, request, live);
   ways.push_back(batch.empty() ? "use a smaller batch" : batch);
   ways.push_back("use " + precision);
   if (!live.largest_layer.empty())
@@ -195,34 +196,34 @@ std::string fit_advice(const OomEvent& e, const OomScene& m, const OomRequest& r
   return fmt::format("{}; at least {} must be saved", fmt::join(ways, ", or "), format_size(e.short_by));
 }
 
-std::string advice_of(const OomEvent& e, const OomScene& m, const OomRequest& request, const LiveAtOom& live,
+std::string advice_of(const OomEvent& e, const OomScene& scene, const OomRequest& request, const LiveAtOom& live,
                       const Leaks& leaking, trace::Framework framework) {
   if (e.verdict == "fragmentation" && e.replay && !e.replay->avoided_by.empty())
     return fmt::format("set {}: a replay with it serves the request", e.replay->avoided_by.front().setting);
-  if (e.verdict == "fragmentation" && m.largest_region == m.regions && m.regions > 0) {
+  if (e.verdict == "fragmentation" && scene.largest_region == scene.regions && scene.regions > 0) {
     // One region already: only what lies in it can change.
-    const std::string batch = e.replay && e.replay->largest ? batch_advice(e, m, request, live) : std::string();
+    const std::string batch = e.replay && e.replay->largest ? batch_advice(e, scene, request, live) : std::string();
     return "free what keeps the holes apart earlier, or allocate it first ('vramscope fragmentation' names it)" +
            (batch.empty() ? "" : "; or " + batch);
   }
   if (e.verdict == "fragmentation") return std::string(remedy_for(Remedy::avoid_fragmentation, framework));
   if (e.verdict == "leak") return leaking.advice.empty() ? "see 'vramscope leaks' for what grows" : leaking.advice;
   // On the host no library tries algorithms.
-  if (e.verdict == "spike" && !m.on_host) return std::string(remedy_for(Remedy::limit_autotuning, framework));
-  if (e.verdict == "spike") return fit_advice(e, m, request, live, framework);
+  if (e.verdict == "spike" && !scene.on_host) return std::string(remedy_for(Remedy::limit_autotuning, framework));
+  if (e.verdict == "spike") return fit_advice(e, scene, request, live, framework);
   if (e.verdict == "pool limit") {
-    const auto setting = remedy_for(m.on_host ? Remedy::raise_host_limit : Remedy::raise_limit, framework);
-    std::string out = raise_advice(e.limit, m.raise(), setting);
-    if (const std::string batch = batch_advice(e, m, request, live); !batch.empty()) out += "; or " + batch;
+    const auto setting = remedy_for(scene.on_host ? Remedy::raise_host_limit : Remedy::raise_limit, framework);
+    std::string out = raise_advice(e.limit, scene.raise(), setting);
+    if (const std::string batch = batch_advice(e, scene, request, live); !batch.empty()) out += "; or " + batch;
     return out;
   }
   if (e.verdict == "other process") return "stop the other process, or use another card";
-  if (e.verdict == "too big") return fit_advice(e, m, request, live, framework);
+  if (e.verdict == "too big") return fit_advice(e, scene, request, live, framework);
   return {};
 }
 
 // The failed request and the state of its pool, without the causes.
-OomEvent event_of(const Engine::State& s, const Stamped<trace::Oom>& oom, const FailedPool& where, const OomScene& m) {
+OomEvent event_of(const Engine::State& s, const Stamped<trace::Oom>& oom, const FailedPool& where, const OomScene& scene) {
   const Store& store = s.store;
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
   const trace::Pool& pool = store.dictionaries().pools[where.pool];
@@ -231,14 +232,14 @@ OomEvent event_of(const Engine::State& s, const Stamped<trace::Oom>& oom, const 
   e.time_us = oom.time_us;
   e.step = s.step_number(oom.pos + 1);
   e.final = true;
-  e.requested = m.requested;
+  e.requested = scene.requested;
   e.op = store.text(site.op);
   e.pool = store.text(pool.name);
-  e.live = m.live;
-  e.regions = m.regions;
-  e.limit = m.limit;
-  e.free = m.free();
-  e.largest_free = m.largest_piece();
+  e.live = scene.live;
+  e.regions = scene.regions;
+  e.limit = scene.limit;
+  e.free = scene.free();
+  e.largest_free = scene.largest_piece();
   e.short_by = e.requested - std::min(e.requested, e.largest_free);  // free bytes elsewhere cannot join the largest piece
   return e;
 }

@@ -17,6 +17,7 @@ constexpr Advice kForAll[] = {
     {Remedy::keep_data_on_host, "Keep the data on the host and move each batch to the device."},
     {Remedy::avoid_fragmentation,
      "allocate the pool as one region (set a limit and turn growth off): the same run then needs less"},
+    {Remedy::avoid_layout_copies, "Create the data in the layout that the ops use."},
     {Remedy::keep_a_number, "keep a number or a copy on the host, not the tensor"},
     {Remedy::lower_precision, "mixed precision"},
 };

@@ -14,6 +14,7 @@ enum class Remedy {
   recompute_activations,
   keep_data_on_host,
   avoid_fragmentation,
+  avoid_layout_copies,
   keep_a_number,
   lower_precision,
   raise_limit,       // the setting's name

@@ -5,6 +5,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/framework.h"
 
@@ -50,26 +51,27 @@ Candidate from(const Model& model, const RecordedPool& recorded) {
   return out;
 }
 
-std::string all_names() {
-  std::string out = "recorded";
-  for (const Model& model : kModels) out += fmt::format(", {}", model.name);
-  return out;
-}
-
 Candidate as_recorded(const RecordedPool& recorded) { return {"recorded", recorded.settings, recorded.scenario}; }
 
 }  // namespace
+
+std::vector<std::string> allocator_names() {
+  std::vector<std::string> out;
+  for (const Model& model : kModels) out.emplace_back(model.name);
+  return out;
+}
 
 Result<Candidate> candidate(const RecordedPool& recorded, std::string_view asked) {
   if (asked.empty() || asked == "recorded") return as_recorded(recorded);
   if (const auto* found = std::ranges::find(kModels, asked, &Model::name); found != std::end(kModels))
     return from(*found, recorded);
   if (!asked.contains(':'))
-    return fail(
-        fmt::format("invalid allocator \"{}\": expected {}, or settings such as max_split_size_mb:128", asked, all_names()));
+    return fail(fmt::format("invalid allocator \"{}\": expected recorded, {}, or settings such as max_split_size_mb:128", asked,
+                            fmt::join(allocator_names(), ", ")));
   const auto settings = whatif::TorchSettings::parse(asked, recorded.scenario.torch.version);
   if (!settings) return std::unexpected(settings.error());
-  Candidate out{std::string(asked), fmt::format("PYTORCH_CUDA_ALLOC_CONF={}", asked), recorded.scenario};
+  const std::string_view variable = framework(recorded.framework).allocator_variable;
+  Candidate out{std::string(asked), variable.empty() ? "" : fmt::format("{}={}", variable, asked), recorded.scenario};
   out.scenario.kind = settings->stream_ordered ? Scenario::Kind::stream_pool : Scenario::Kind::torch;
   out.scenario.torch = *settings;
   return out;

@@ -15,6 +15,9 @@ struct Candidate {
   whatif::Scenario scenario;
 };
 
+// As users write them.
+std::vector<std::string> allocator_names();
+
 // That of the recording first; then what was asked for, or everything that may help the framework.
 Result<std::vector<Candidate>> candidates(const RecordedPool& recorded, std::string_view asked);
 

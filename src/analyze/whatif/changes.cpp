@@ -32,6 +32,8 @@ constexpr Optimizer kOptimizers[] = {
     {"adamw", 2, false, true},   {"adafactor", 0, true, false}, {"adam8bit", 0.5, false, false},
 };
 
+constexpr std::string_view kPrecisions[] = {"bf16", "fp16"};
+
 // What a change knows about the blocks.
 struct Scene {
   const Store& store;
@@ -150,7 +152,8 @@ bool is_float32(const Scene& scene, std::uint32_t block) {
 }
 
 Result<std::string> change_precision(const Scene& scene, std::string_view name, Rewriter& rewriter, Changed& out) {
-  if (name != "bf16" && name != "fp16") return fail(fmt::format("invalid precision \"{}\": expected bf16 or fp16", name));
+  if (std::ranges::count(kPrecisions, name) == 0)
+    return fail(fmt::format("invalid precision \"{}\": expected {}", name, fmt::join(kPrecisions, " or ")));
   Bytes halved = 0;
   for (std::uint32_t block = 0; block < rewriter.blocks(); ++block) {
     const Shown category = scene.category(block);
@@ -210,6 +213,8 @@ std::vector<std::string> optimizer_names() {
   for (const Optimizer& known : kOptimizers) out.emplace_back(known.name);
   return out;
 }
+
+std::vector<std::string> precision_names() { return {std::begin(kPrecisions), std::end(kPrecisions)}; }
 
 Result<Changed> change_requests(const Store& store, const WhatifRequest& request, RecordedPool& recorded) {
   Changed out;

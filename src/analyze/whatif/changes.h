@@ -15,6 +15,7 @@ struct Changed {
 
 // The optimizers that a program can be changed to.
 std::vector<std::string> optimizer_names();
+std::vector<std::string> precision_names();
 
 // Replaces the events of `recorded`. An error for a change that is not known or that the recording cannot show.
 Result<Changed> change_requests(const Store& store, const WhatifRequest& request, RecordedPool& recorded);

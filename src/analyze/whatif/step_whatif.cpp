@@ -209,7 +209,8 @@ void StepWhatif::add_choices() {
   }
   base_.accumulations.push_back({"", "1"});
   for (const char* parts : kParts) base_.accumulations.push_back({parts, parts});
-  base_.precisions = {{"", "as recorded"}, {"bf16", "bf16"}, {"fp16", "fp16"}};
+  base_.precisions.push_back({"", "as recorded"});
+  for (const std::string& name : precision_names()) base_.precisions.push_back({name, name});
   base_.optimizers.push_back({"", "as recorded"});
   for (const std::string& name : optimizer_names()) base_.optimizers.push_back({name, name});
   base_.allocators.push_back({"", "as recorded"});

@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "analyze/xla_dump.h"
 #include "cli/run/native_symbols.h"
 #include "cli/run/recording.h"
 #include "collect/spool/spool_folder.h"
@@ -60,7 +61,8 @@ RecoveryFile recovery_file_in(const fs::path& spool) {
     if (key == "trace_limit") fields >> options.trace_limit;
     if (key == "spool_limit") fields >> options.spool_limit;
     if (key == "sample_hz") fields >> options.sample_hz;
-    if (std::string plans; key == "xla_plans" && fields >> plans) options.settings[kXlaPlans] = safe_name(plans);
+    if (std::string plans; key == "xla_plans" && fields >> plans)
+      options.settings[std::string(analyze::kXlaPlans)] = safe_name(plans);
     if (trace::AnonymousKey hash_key; key == "anonymize" && fields >> hash_key[0] >> hash_key[1]) options.anonymize = hash_key;
     if (Identity folder; key == "output" && fields >> folder.device >> folder.inode) left.output = folder;
     // A copy or an unpacked archive is another folder. The programs and libraries that it names are not opened then.
@@ -130,7 +132,7 @@ Result<fs::path> leave_for_recovery(const collect::CollectOptions& options) {
                                   options.spool_limit, options.sample_hz);
   if (const auto own = identity_of(options.spool_folder)) notes += fmt::format("spool {} {}\n", own->device, own->inode);
   if (const auto folder = identity_of(options.output)) notes += fmt::format("output {} {}\n", folder->device, folder->inode);
-  if (const auto plans = options.settings.find(kXlaPlans); plans != options.settings.end())
+  if (const auto plans = options.settings.find(std::string(analyze::kXlaPlans)); plans != options.settings.end())
     notes += fmt::format("xla_plans {}\n", plans->second);
   // Next to the names themselves, in a folder that only the user can read and that is removed with the run.
   if (options.anonymize) notes += fmt::format("anonymize {} {}\n", (*options.anonymize)[0], (*options.anonymize)[1]);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "analyze/xla_dump.h"
 #include "cli/run/leftover.h"
 #include "cli/run/native_symbols.h"
 #include "cli/run/preload.h"
@@ -156,7 +157,7 @@ void plan_xla(Recording& recording) {
   if (!folder) return without(folder.error().message);
   recording.environment["XLA_FLAGS"] = fmt::format("{}{}--xla_dump_to={} --xla_dump_hlo_as_text", flags != nullptr ? flags : "",
                                                    flags != nullptr ? " " : "", xla_value(folder->path().string()));
-  recording.collect.settings[kXlaPlans] = folder->path().filename().string();
+  recording.collect.settings[std::string(analyze::kXlaPlans)] = folder->path().filename().string();
   recording.xla_plans = std::move(*folder);
 }
 

@@ -45,8 +45,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
 // its previous target.
 void clean_up(const Recording& recording);
 
-// The setting of a trace that names the folder next to it with XLA's plans.
-inline constexpr const char* kXlaPlans = "xla.plans";
+// The start of the name of the folder with XLA's plans (analyze::kXlaPlans).
 inline constexpr const char* kXlaPrefix = "xla-";
 
 std::string host_name();

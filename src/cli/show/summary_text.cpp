@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyze/framework.h"
 #include "cli/show/answer.h"
 #include "cli/show/colour.h"
 #include "cli/show/terminal.h"
@@ -96,21 +97,6 @@ std::string loss_text(const std::string& name, std::uint64_t count) {
   return fmt::format("{} {}", format_count(count), name);
 }
 
-// How the allocator inside JAX's plugin was found, of each plugin; empty if there is none.
-std::string jax_allocator(const Summary& summary) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"symbols", "the allocator of the plugin was found by its symbols"},
-      {"type information", "the allocator of the plugin was found by its type information"},
-      {"none", "the plugin has no known allocator: arrays are recorded, temporaries of programs are not"},
-  };
-  std::string out;
-  for (const auto& [value, words] : kWords)
-    if (std::ranges::find(summary.settings, std::pair(std::string("jax.allocator_found_by"), std::string(value))) !=
-        summary.settings.end())
-      out += fmt::format("{}{}", out.empty() ? "" : "; ", words);
-  return out;
-}
-
 // What the analysis makes of it: steps, categories, findings.
 std::string answers(const Summary& summary, bool colour) {
   if (!summary.overview || summary.overview->main_place < 0) return {};
@@ -166,7 +152,7 @@ std::string summary_text(const Summary& summary, bool colour) {
     text += fact("check", fmt::format("events and running totals differ: {}", printable(check->second)));
   if (std::any_of(summary.pools.begin(), summary.pools.end(), [](const PoolSummary& pool) { return !pool.order_exact; }))
     text += fact("≥", "several threads used the pool, and its internal order is unknown: the peak may have been higher");
-  if (const std::string found = jax_allocator(summary); !found.empty()) text += fact("JAX", found);
+  for (const auto& [framework, notes] : analyze::framework_notes(summary)) text += fact(framework, notes);
   if (summary.damage) text += fact("damage", *summary.damage);
   return text + answers(summary, colour);
 }

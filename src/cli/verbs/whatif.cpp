@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "analyze/whatif/candidates.h"
+#include "analyze/whatif/changes.h"
 #include "cli/show/answer.h"
 #include "cli/show/terminal.h"
 #include "cli/show/unit.h"
@@ -13,15 +16,15 @@ class WhatifVerb final : public VerbBody {
  public:
   void declare(Arguments& arguments) override {
     options_.declare(arguments);
-    arguments.text(
-        "--allocator", request_.allocator,
-        "replay with: default, expandable, divisions, max-split, growth, preallocated, async, none, or settings such as "
-        "max_split_size_mb:128 (default: those that may help)",
-        "NAME");
+    arguments.text("--allocator", request_.allocator,
+                   fmt::format("replay with: {}, or settings such as max_split_size_mb:128 (default: those that may help)",
+                               fmt::join(analyze::allocator_names(), ", ")),
+                   "NAME");
     arguments.size("--limit", request_.limit, "the most that the pool may hold, e.g. 16GiB");
     arguments.text("--optimizer", request_.optimizer,
-                   "use another optimizer: sgd, momentum, lion, rmsprop, adagrad, adam, adamw, adafactor, adam8bit", "NAME");
-    arguments.text("--precision", request_.precision, "compute in bf16 or fp16", "NAME");
+                   fmt::format("use another optimizer: {}", fmt::join(analyze::optimizer_names(), ", ")), "NAME");
+    arguments.text("--precision", request_.precision, fmt::format("compute in {}", fmt::join(analyze::precision_names(), " or ")),
+                   "NAME");
     arguments.text("--checkpoint", request_.checkpoint,
                    "recompute the activations of these layers: names separated by commas, or all", "LAYERS");
     arguments.count("--accumulate", request_.accumulate, "split each batch into this many parts and accumulate gradients");

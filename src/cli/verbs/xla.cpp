@@ -35,7 +35,7 @@ class XlaVerb final : public VerbBody {
   // A name beside the trace and nothing else: a trace from somebody else must not lead us elsewhere.
   static std::string plans_of(const analyze::Overview& overview) {
     for (const auto& [key, value] : overview.settings)
-      if (key == kXlaPlans && value.starts_with(kXlaPrefix) && value == safe_name(value)) return value;
+      if (key == analyze::kXlaPlans && value.starts_with(kXlaPrefix) && value == safe_name(value)) return value;
     return {};
   }
 

@@ -1,5 +1,8 @@
 // The filter language of src/analyze/query/filter.h, for what a report contains. Its errors are those of the program.
-import { FILTER_ENDS_EARLY, FILTER_LACKS_PARENTHESIS, FILTER_LACKS_TERM } from "../gen/texts";
+import {
+  CATEGORIES, filterComparesText, FILTER_ENDS_EARLY, filterInvalidExpression, FILTER_LACKS_PARENTHESIS, filterLacksQuote, FILTER_LACKS_TERM, filterLacksValue,
+  filterNeedsNumber, filterUnexpected, filterUnknownCategory, filterUnknownField,
+} from "../gen/texts";
 
 export interface Filterable {
   text(field: string): string;
@@ -27,7 +30,7 @@ function split(text: string): Word[] {
       const field = /^([A-Za-z0-9_]+)([:=@]|[<>]=?)/.exec(text.slice(at));
       if (field) { word.field = field[1]!.toLowerCase(); word.op = field[2]!; at += field[0].length; }
       const value = /^(?:"(?:\\.|[^"\\])*"|\/(?:\\.|[^/\\])*\/)/s.exec(text.slice(at));
-      if (!value && (text[at] === '"' || text[at] === "/")) throw new Error(`filter: no closing quote or slash in "${text.slice(at)}"`);
+      if (!value && (text[at] === '"' || text[at] === "/")) throw new Error(filterLacksQuote(text.slice(at)));
       const raw = value?.[0] ?? /^[^\s()]*/.exec(text.slice(at))![0];
       at += raw.length;
       word.value = raw.startsWith('"') ? raw.slice(1, -1) : raw;
@@ -66,11 +69,11 @@ export function compileFilter(text: string): Matches {
       return inner;
     }
     if (word.type === "term") return term(word);
-    throw new Error(`filter: unexpected "${word.text}"`);
+    throw new Error(filterUnexpected(word.text));
   };
   if (words.length === 0) return () => true;
   const root = any();
-  if (at < words.length) throw new Error(`filter: unexpected "${words[at]!.text}"`);
+  if (at < words.length) throw new Error(filterUnexpected(words[at]!.text));
   return root;
 }
 
@@ -81,7 +84,7 @@ function matcher(value: string, anywhere: boolean): (text: string) => boolean {
     pattern = anywhere ? glob : `^${glob}$`;
   }
   let expression: RegExp;
-  try { expression = new RegExp(pattern, "i"); } catch { throw new Error(`filter: invalid regular expression "${value}"`); }
+  try { expression = new RegExp(pattern, "i"); } catch { throw new Error(filterInvalidExpression(value)); }
   return (text) => expression.test(text);
 }
 
@@ -90,38 +93,44 @@ function term({ field, op, value, text }: Word): Matches {
     const match = matcher(value, true);
     return (b) => match(b.text("op")) || match(b.text("line")) || match(b.text("layer")) || (b.text("name") !== "" && match(b.text("name")));
   }
-  if (!value) throw new Error(`filter: expected a value after "${field}${op}"`);
+  if (!value) throw new Error(filterLacksValue(field, op));
   const size = SIZES[field];
   if (size) return comparison(op, bytesOf(value, text, op), size);
   const name = field === "kind" ? "category" : field;
   if (ONLY_IN_THE_TRACE.includes(name) || (name === "step" && op !== ":") || (name === "region" && /^\d+$/.test(value)))
     throw new Error(`filter: "${field}" does not work in a report; open the trace with 'vramscope serve'`);
-  if (!TEXTS.includes(name)) throw new Error(`filter: unknown field "${field}": expected one of ${[...TEXTS, ...Object.keys(SIZES)].join(", ")}`);
-  if (op !== ":" && op !== "=") throw new Error(`filter: "${text}" is text and cannot be compared by size; write ${field}:${value}`);
-  return textTerm(name, matcher(value, false));
+  if (!TEXTS.includes(name)) throw new Error(filterUnknownField(field, [...TEXTS, ...Object.keys(SIZES)].join(", ")));
+  if (op !== ":" && op !== "=") throw new Error(filterComparesText(text, field, value));
+  const match = matcher(value, false);
+  if (name === "category" && !CATEGORIES.some((category) => formsOf(name, category).some(match)))
+    throw new Error(filterUnknownCategory(value, CATEGORIES.map(categoryWord).join(", ")));
+  return textTerm(name, match);
 }
 
+const categoryWord = (category: string) => category.replace(/ /g, "_");
+
 // As in the program, an op matches by its path or its last part, and a line with or without folders and number.
-function textTerm(field: string, match: (text: string) => boolean): Matches {
+function formsOf(field: string, text: string): string[] {
   const last = (path: string) => path.slice(path.lastIndexOf("/") + 1);
   const file = (line: string) => (line.includes(":") ? line.slice(0, line.lastIndexOf(":")) : line);
-  const forms: Record<string, (text: string) => string[]> = {
-    op: (op) => [op, last(op)],
-    line: (line) => [line, file(line), last(line), file(last(line))],
-    category: (category) => [category, category.replace(/ /g, "_")],
-  };
+  if (field === "op") return [text, last(text)];
+  if (field === "line") return [text, file(text), last(text), file(last(text))];
+  return field === "category" ? [text, categoryWord(text)] : [text];
+}
+
+function textTerm(field: string, match: (text: string) => boolean): Matches {
   const known = new Map<string, boolean>();
   return (b) => {
     const text = b.text(field);
     let yes = known.get(text);
-    if (yes === undefined) known.set(text, (yes = (forms[field]?.(text) ?? [text]).some(match)));
+    if (yes === undefined) known.set(text, (yes = formsOf(field, text).some(match)));
     return yes;
   };
 }
 
 function bytesOf(value: string, text: string, op: string): number {
   const found = /^(\d+(?:\.\d*)?(?:e\d+)?) *(?:([kmgt])(i?b)?|b)?$/i.exec(value);
-  if (!found) throw new Error(`filter: "${text}" expects a number after ${op}`);
+  if (!found) throw new Error(filterNeedsNumber(text, op));
   const power = found[2] ? "kmgt".indexOf(found[2].toLowerCase()) + 1 : 0;
   return Math.floor(Number(found[1]) * (found[3]?.toLowerCase() === "b" ? 1000 : 1024) ** power);
 }

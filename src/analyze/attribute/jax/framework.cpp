@@ -2,6 +2,7 @@
 #include "analyze/framework.h"
 
 #include "analyze/attribute/jax/findings.h"
+#include "analyze/attribute/jax/op_names.h"
 #include "analyze/attribute/jax/rules.h"
 #include "analyze/whatif/recorded.h"
 
@@ -17,6 +18,13 @@ constexpr std::string_view kVersionSettings[] = {"jax.version"};
 constexpr std::string_view kDistributions[] = {"jax"};
 constexpr Package kPackages[] = {
     {.module = "jax", .distributions = kDistributions, .name = "JAX", .remark = ", on a GPU through its CUDA plugin"}};
+
+constexpr std::string_view kFoundBy = "jax.allocator_found_by";  // one value per plugin
+constexpr SettingNote kSettingNotes[] = {
+    {kFoundBy, "symbols", "the allocator of the plugin was found by its symbols"},
+    {kFoundBy, "type information", "the allocator of the plugin was found by its type information"},
+    {kFoundBy, "none", "the plugin has no known allocator: arrays are recorded, temporaries of programs are not"},
+};
 
 constexpr Advice kRemedies[] = {
     {Remedy::return_cached_memory,
@@ -45,9 +53,12 @@ constinit const Framework kFramework = {
     .name = "JAX",
     .version_settings = kVersionSettings,
     .packages = kPackages,
+    .setting_notes = kSettingNotes,
     .meaning_of = meaning_of,
     .rules = kRules,
     .own_facts = own_facts,
+    .is_own_name = is_name,
+    .recomputed_scope = "rematted_computation",
     .why_pool_took_card = "JAX takes three quarters of the card when it starts.",
     .regions_double = true,
     .set_replay = set_replay,

@@ -76,6 +76,7 @@ constinit const Framework kFramework = {
     .reports_limit = true,
     .set_replay = set_replay,
     .allocators = kAllocators,
+    .allocator_variable = "PYTORCH_CUDA_ALLOC_CONF",
     .ops_with_optional_workspace = kTriesOtherPlans,
     .adds_to_gradients = true,
     .remedies = kRemedies,

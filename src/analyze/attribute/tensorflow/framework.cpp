@@ -4,6 +4,7 @@
 #include "analyze/attribute/tensorflow/findings.h"
 #include "analyze/attribute/tensorflow/rules.h"
 #include "analyze/whatif/recorded.h"
+#include "analyze/xla_dump.h"
 
 namespace vramscope::analyze::tensorflow {
 namespace {
@@ -31,12 +32,14 @@ constexpr Advice kRemedies[] = {
      "Call tf.config.experimental.set_memory_growth(gpu, True), or set a limit with tf.config.LogicalDeviceConfiguration."},
     {Remedy::recompute_activations, "tf.recompute_grad"},
     {Remedy::keep_data_on_host, "Build the dataset under tf.device(\"CPU\")."},
+    {Remedy::avoid_layout_copies, "Try data_format=\"channels_first\"."},
     {Remedy::keep_a_number, "keep a number (float(x)) or a copy on the host (x.numpy()), not the tensor"},
     {Remedy::lower_precision, "mixed precision (keras.mixed_precision.set_global_policy(\"mixed_float16\"))"},
     {Remedy::raise_limit, "memory_limit of tf.config.LogicalDeviceConfiguration"},
     {Remedy::raise_host_limit, "TF_CPU_BFC_MEM_LIMIT_IN_MB"},
 };
 
+constexpr std::string_view kRuleSettings[] = {kXlaPlans};
 constexpr std::string_view kVersionSettings[] = {"tensorflow.version"};
 constexpr std::string_view kDistributions[] = {"tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly"};
 constexpr std::string_view kKerasDistributions[] = {"keras"};
@@ -79,6 +82,15 @@ OpMeaning meaning_of(std::string_view op, std::string_view region) {
   return meaning_by_scopes(op, region, {.scopes_run_forward = true, .workspace_ops = kWorkspaceOps});
 }
 
+// A dataset of slices keeps the whole array too, in host memory.
+constexpr ArrayConversion kArrayConversion = {
+    .function = "convert_to_eager_tensor",
+    .on_device = {"Outside tf.function, tf.constant and tf.convert_to_tensor copy a whole array to the device at once.",
+                  "Read it batch by batch with tf.data.Dataset.from_tensor_slices, or convert it inside tf.device(\"CPU\")."},
+    .on_host = {"tf.constant and tf.convert_to_tensor copy a whole array at once; the array itself may stay as well.",
+                "Convert one batch at a time, or read it with tf.data.Dataset.from_generator."},
+};
+
 }  // namespace
 
 extern const Framework kFramework;
@@ -91,6 +103,7 @@ constinit const Framework kFramework = {
     .meaning_of = meaning_of,
     .rules = kRules,
     .own_facts = own_facts,
+    .rule_settings = kRuleSettings,
     .dtypes = kDtypes,
     .groups_by_purpose = true,
     .names_graph_ops = true,
@@ -110,6 +123,8 @@ constinit const Framework kFramework = {
     .remedies = kRemedies,
     .retraces = {"was traced {} times; each trace keeps its graph",
                  "Pass tensors instead of Python values, create the function once, or set reduce_retracing=True."},
+    .array_conversion = kArrayConversion,
+    .layout_copies = "LayoutOptimizer",
     .findings = findings,
 };
 

@@ -5,6 +5,7 @@
 
 #include "analyze/attribute/tensorflow/op_runs.h"
 #include "analyze/attribute/tensorflow/pipeline_threads.h"
+#include "analyze/xla_dump.h"
 
 namespace vramscope::analyze::tensorflow {
 namespace {
@@ -82,8 +83,7 @@ class TensorFlowFacts final : public OwnFacts {
         scopes_(scopes),
         pipeline_(draft, columns),
         runs_(draft, columns),
-        xla_planned_(std::ranges::find(draft.settings, std::string_view("xla.plans"), &SettingText::key) !=
-                     draft.settings.end()) {}
+        xla_planned_(std::ranges::count(draft.settings, kXlaPlans, &SettingText::key) > 0) {}
 
   void of_kind(const Kind& kind, BlockFacts& facts) const override {
     if (is_unnamed(draft_, kind, facts.on_device)) facts.own |= kUnnamed;
