@@ -37,11 +37,9 @@ def transformer(width, blocks, length=LENGTH):
     return tf.keras.Model(tokens, layers.Dense(WORDS)(x))
 
 
-def training_step(asked):
-    model, optimizer = transformer(asked.width, asked.blocks, asked.length), tf.keras.optimizers.Adam()
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    text = np.random.default_rng(0).integers(0, WORDS, (asked.batch, asked.length + 1))
-    x, y = tf.constant(text[:, :-1]), tf.constant(text[:, 1:])
+def train_function(model, loss_of, x, y):
+    """One step with Adam on this batch."""
+    optimizer = tf.keras.optimizers.Adam()
 
     def step():
         with tf.GradientTape() as tape:
@@ -49,6 +47,13 @@ def training_step(asked):
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss
 
+    return step
+
+
+def training_step(asked):
+    text = np.random.default_rng(0).integers(0, WORDS, (asked.batch, asked.length + 1))
+    step = train_function(transformer(asked.width, asked.blocks, asked.length), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                          tf.constant(text[:, :-1]), tf.constant(text[:, 1:]))
     return step if asked.eager else tf.function(step)
 
 

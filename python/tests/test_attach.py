@@ -94,6 +94,63 @@ def test_each_recording_of_a_process_sees_each_step_once(run_python, python, vra
         assert {e["value"] for e in events if e["event"] == "setting" and e["key"] == "python_side.tensorflow"} == {"on"}
 
 
+TRACED_BEFORE = """
+import json
+import numpy as np
+import keras, tensorflow as tf, vramscope
+
+STEPS = 5
+x, y = np.zeros((8, 64), "float32"), np.zeros((8, 10), "float32")
+
+def network(**how):
+    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(128), keras.layers.Dense(10)])
+    model.compile("adam", "mse", **how)
+    return model
+
+def single_batches(**how):
+    model = network(**how)
+    return lambda: model.train_on_batch(x, y)
+
+def whole_fit(**how):
+    model = network(**how)
+    return lambda: model.fit(x, y, batch_size=8, verbose=0)
+
+def gradient(tape, model):
+    with tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    return tape.gradient(loss, model.trainable_variables)
+
+def own_function(**how):
+    model, optimizer = network(), keras.optimizers.SGD(0.1, momentum=0.9)
+    train = tf.function(lambda: optimizer.apply_gradients(zip(gradient(tf.GradientTape(), model), model.trainable_variables)), **how)
+    evaluate = tf.function(lambda: tf.reduce_mean((model(x) - y) ** 2) + tf.cast(optimizer.iterations, tf.float32), **how)
+    return lambda: (train(), evaluate())
+
+ways = [(make.__name__, how, make(**how)) for make in (single_batches, whole_fit, own_function) for how in ({"jit_compile": True}, {"jit_compile": False})]
+for _, _, train in ways:
+    for _ in range(2):
+        train()
+
+answer = []
+for name, how, train in ways:
+    with vramscope.record("out") as recording:
+        for _ in range(STEPS):
+            train()
+    answer.append([name, how, str(recording.path)])
+print(json.dumps([STEPS, answer]))
+"""
+
+
+def test_steps_of_functions_that_were_traced_before(run_python, each_python, vramscope):
+    """What they do is read from their graphs: XLA's ops have no names by which steps could be found."""
+    steps, recordings = run_python(each_python, TRACED_BEFORE).answer
+    for name, how, trace in recordings:
+        answer = json.loads(subprocess.check_output([str(vramscope), "steps", "--json", trace]))
+        found = [step for step in answer["steps"]["steps"] if step["kind"] == "train"]
+        assert len(found) == steps, (name, how, len(found))
+        assert all(step["allocs"] > 0 for step in found), (name, how, "an empty step")
+
+
 def test_refused_under_run(run_python, python):
     source = """
 import json, tensorflow, vramscope

@@ -70,6 +70,7 @@ class Build {
                              : pools_of(places[static_cast<std::size_t>(main)], reader.dictionaries().pools.size());
     find_steps(draft, pools);
     const Attribution attribution = attribute(draft, columns_, names_, threads_);
+    for (std::size_t k = 0; k < tables_.kinds.size(); ++k) tables_.kinds[k].variable = attribution.variable_of_kind[k];
     show_names(draft);
 
     Measured measured = measure(draft, pools, places);

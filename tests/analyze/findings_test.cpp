@@ -248,12 +248,22 @@ TEST_F(FindingsTest, OptimizerState) {
   Maker m = maker();
   Handle kernel = *m.alloc({"kernel", "output", 4 * kMiB});
   m.tag(kernel, trace::Category::parameter, "dense/kernel", "dense");
-  for (const char* slot : {"adam/m", "adam/v"})
+  for (const char* slot : {"adam/m", "adam/v", "adam/dense_kernel_gradient_accumulator"})  // any optimizer has the last one
     m.tag(*m.alloc({slot, "output", 4 * kMiB}), trace::Category::optimizer_state, slot, "");
   // Nobody trains these, so the optimizer keeps nothing for them.
   m.tag(*m.alloc({"mask", "output", 6 * kMiB}), trace::Category::buffer, "mask", "dense");
   ASSERT_TRUE(m.finish());
   EXPECT_EQ(finding("optimizer-state").at_stake, 4 * kMiB);
+  EXPECT_NE(finding("optimizer-state").cause.find("2.0 values per parameter, not counting 4.0 MiB"), std::string::npos);
+}
+
+TEST_F(FindingsTest, AveragedWeightsAreNotASlotToSave) {
+  Maker m = maker();
+  m.tag(*m.alloc({"kernel", "output", 4 * kMiB}), trace::Category::parameter, "dense/kernel", "dense");
+  for (const char* slot : {"sgd/dense_kernel_momentum", "sgd/dense_kernel_average"})
+    m.tag(*m.alloc({slot, "output", 4 * kMiB}), trace::Category::optimizer_state, slot, "");
+  ASSERT_TRUE(m.finish());
+  EXPECT_EQ(std::ranges::count(found().findings, "optimizer-state", &Finding::id), 0);
 }
 
 TEST_F(FindingsTest, LayoutCopies) {

@@ -47,6 +47,23 @@ TEST(OpNames, WithoutARegionOnlyLibrariesHaveAWorkspace) {
     EXPECT_EQ(category(op), trace::Category::workspace) << op;
 }
 
+TEST(OpNames, AnOptimizerHasNoWorkspaceOfItsOwn) {
+  const auto category = [](std::string_view op) { return meaning_of(op, "", trace::Framework::tensorflow).category; };
+  for (const char* op : {"StatefulPartitionedCall/adam/Mul_4", "adam/cond/truediv"})
+    EXPECT_EQ(category(op), trace::Category::temporary) << op;
+  EXPECT_EQ(category("muon/MatMul_2"), trace::Category::workspace);
+}
+
+// Keras sets sums of gradients back to zeros, which the graph keeps: TensorFlow folds the op that makes them.
+TEST(OpNames, ZerosWithoutARegionAreAConstantOfTheGraph) {
+  const auto category = [](std::string_view op, std::string_view region) {
+    return meaning_of(op, region, trace::Framework::tensorflow).category;
+  };
+  EXPECT_EQ(category("StatefulPartitionedCall/adam/cond/then/_32/adam/cond/zeros_2", ""), trace::Category::constant);
+  EXPECT_EQ(category("StatefulPartitionedCall/adam/cond/then/_32/adam/cond/zeros_2", "output"), trace::Category::temporary);
+  EXPECT_NE(category("zeros", ""), trace::Category::constant) << "outside of graphs";
+}
+
 TEST(OpNames, AGradientInAnotherOrderOfDimensionsIsAGradient) {
   const auto category = [](std::string_view op) { return meaning_of(op, "output", trace::Framework::tensorflow).category; };
   EXPECT_EQ(category("StatefulPartitionedCall/AddN_8-2-TransposeNHWCToNCHW-LayoutOptimizer"),

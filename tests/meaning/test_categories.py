@@ -1,8 +1,10 @@
 """The category of every block at the steady peak, against what PyTorch and TensorFlow themselves keep it for."""
 import score
 
-TORCH = ("mlp", "cnn", "resnet", "transformer", "gpt", "lstm", "unet", "vae", "embedding", "mobilenet", "gan", "accumulation", "manual_sgd", "averaged", "replaced")
-GRAPH = ("mlp", "cnn", "resnet", "transformer", "lstm", "unet", "embedding", "mobilenet", "subclassed", "vae", "gan", "custom_loop")
+TORCH = ("mlp", "cnn", "resnet", "transformer", "gpt", "lstm", "unet", "vae", "embedding", "mobilenet", "gan", "accumulation", "manual_sgd", "averaged", "replaced",
+         "autocast", "master_copies")
+GRAPH = ("mlp", "cnn", "resnet", "transformer", "lstm", "unet", "embedding", "mobilenet", "subclassed", "vae", "gan", "custom_loop", "accumulation",
+         "averaged", "mixed", "target_network")
 EAGER = ("mlp", "cnn", "transformer", "lstm", "unet", "subclassed", "vae", "gan", "custom_loop")
 XLA = ("mlp", "cnn", "resnet", "transformer", "embedding", "unet", "mobilenet", "subclassed", "gan", "vae")
 

@@ -59,8 +59,8 @@ def judge_all(vramscope, programs, framework, record_property):
     assert not off, report
 
 
-TORCH = ("torch_leaks", "torch_troubles", "torch_tutorials", "torch_methods", "torch_objectives")
-TENSORFLOW = ("tf_leaks", "tf_troubles", "tf_tutorials", "tf_methods", "tf_objectives")
+TORCH = ("torch_leaks", "torch_troubles", "torch_tutorials", "torch_methods", "torch_objectives", "torch_recipes")
+TENSORFLOW = ("tf_leaks", "tf_troubles", "tf_tutorials", "tf_methods", "tf_objectives", "tf_recipes")
 
 
 def test_enough_programs_and_remedies_are_tried():

@@ -10,7 +10,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from claims import run_each  # noqa: E402
-from tf_oracle import Oracle  # noqa: E402
+from tf_oracle import Oracle, address_of  # noqa: E402
 
 keras = tf.keras
 layers = keras.layers
@@ -183,6 +183,56 @@ def custom_loop():
         oracle.inputs(x, y)
         train(x, y)
         oracle.look(model, optimizer)
+
+
+def accumulation():
+    model = keras.Sequential([keras.Input((512,)), layers.Dense(1024, activation="relu"), layers.Dense(1024, activation="relu"), layers.Dense(100)])
+    fit(model, (floats(64, 512), whole(100, 64)), 64, CLASSES, keras.optimizers.Adam(gradient_accumulation_steps=2))
+    del oracle.facts["optimizer state"]     # after an update, the sums of gradients share the zeros of the graph
+
+
+def averaged():
+    """The optimizer keeps moving averages of the weights."""
+    model = keras.Sequential([keras.Input((512,)), layers.Dense(1024, activation="relu"), layers.Dense(1024, activation="relu"), layers.Dense(100)])
+    fit(model, (floats(64, 512), whole(100, 64)), 64, CLASSES, keras.optimizers.SGD(0.1, momentum=0.9, use_ema=True))
+
+
+def mixed():
+    """Weights of float32, everything else of float16, and a scale of the loss."""
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    x = entry = keras.Input((512,))
+    for _ in range(2):
+        x = layers.LayerNormalization()(layers.Dense(1024, activation="relu")(x))
+    model = keras.Model(entry, layers.Dense(100, dtype="float32")(x))
+    fit(model, (floats(128, 512), whole(100, 128)), 128, CLASSES)
+    assert type(model.optimizer).__name__ == "LossScaleOptimizer"
+
+
+def target_network():
+    """A network whose weights are now and then those of another, which is trained (deep Q-learning)."""
+    def of_actions():
+        return keras.Sequential([keras.Input((64,)), layers.Dense(1024, activation="relu"), layers.Dense(512, activation="relu"), layers.Dense(4)])
+
+    model, target, optimizer = of_actions(), of_actions(), keras.optimizers.Adam()
+    target.set_weights(model.get_weights())
+
+    def step(state, action, later):
+        wanted = 0.9 * tf.reduce_max(target(later), 1)
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(model(state) * tf.one_hot(action, 4), 1)
+            loss = tf.reduce_mean((wanted - value) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+    train = step if EAGER else tf.function(step, jit_compile=XLA)
+    for i in range(STEPS):
+        state, action, later = (tf.constant(made[:128]) for made in (floats(128, 64), whole(4, 128), floats(128, 64)))
+        oracle.inputs(state, action, later)
+        train(state, action, later)
+        oracle.look(model, optimizer)
+        if i % 3 == 2:
+            target.set_weights(model.get_weights())
+        oracle.facts["parameters"] *= 2
+        oracle.claim("parameters", *(address_of(variable.value) for variable in target.variables))
 
 
 def run(name):

@@ -122,6 +122,8 @@ def accepted(said):
         claimed = truth.claimed(birth)
         if not event["op"] and claimed not in score.VARIABLES:
             return ("inputs",)              # these programs have nothing else without an op; a tape keeps batches too
+        if claimed in score.VARIABLES and meaning(event["op"]) == ("constants",):
+            return (claimed, "constants")   # assigned to a variable, which shares its block until the next assignment
         if claimed is not None and not (claimed in score.VARIABLES and truth.changes(birth, death)):
             return (claimed,)
         if claimed is not None:     # an update is under way: of the old and of the new value one is the variable

@@ -285,6 +285,44 @@ def replaced():
     return train(model.train().double(), lambda: (torch.randn(64, 256).double(), torch.randint(0, 10, (64,))), classified)
 
 
+def autocast():
+    """What a layer makes of its float32 weights is kept for the backward pass."""
+    model = nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 10)).to(DEVICE)
+    oracle, optimizer = Oracle(model), torch.optim.Adam(model.parameters())
+    for _ in range(STEPS):
+        x, y = torch.randn(256, 512).to(DEVICE), torch.randint(0, 10, (256,)).to(DEVICE)
+        oracle.inputs(x, y)
+        with oracle.forward(), torch.autocast(DEVICE, torch.bfloat16):
+            loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        oracle.backward(loss)
+        oracle.step(optimizer)
+        del loss, x, y
+    return oracle
+
+
+def master_copies():
+    """The model is bfloat16; the optimizer trains float32 copies of its weights."""
+    model = nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 10)).to(DEVICE, torch.bfloat16)
+    masters = [nn.Parameter(parameter.detach().float()) for parameter in model.parameters()]
+    oracle, optimizer = Oracle(model, nn.ParameterList(masters)), torch.optim.Adam(masters)
+    for _ in range(STEPS):
+        x, y = torch.randn(256, 512, dtype=torch.bfloat16).to(DEVICE), torch.randint(0, 10, (256,)).to(DEVICE)
+        oracle.inputs(x, y)
+        with oracle.forward():
+            loss = F.cross_entropy(model(x), y)
+        oracle.backward(loss)
+        for master, parameter in zip(masters, model.parameters()):
+            master.grad, parameter.grad = parameter.grad.float(), None
+        oracle.look()
+        oracle.step(optimizer)
+        with torch.no_grad():
+            for master, parameter in zip(masters, model.parameters()):
+                parameter.copy_(master)
+        del loss, x, y
+    return oracle
+
+
 def run(name):
     torch.manual_seed(0)
     return globals()[name]()

@@ -37,6 +37,15 @@ def track_metric(metric: Any) -> None:
     _metrics.append(weakref.ref(metric))
 
 
+def counting(variable: Any) -> Any:
+    """The optimizer that counts its updates in this variable, or None."""
+    for optimizer in _alive(_optimizers):
+        iterations = getattr(optimizer, "_iterations", None)      # with accumulated gradients, the property is computed
+        if iterations is not None and any(one is variable for one in raw(iterations)):
+            return optimizer
+    return None
+
+
 def known() -> Set[int]:
     """Ids of everything that is tracked."""
     return {id(thing) for references in (_models, _loose, _optimizers, _metrics) for thing in _alive(references)}

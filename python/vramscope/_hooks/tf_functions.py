@@ -1,6 +1,7 @@
 """tf.function: tracing as a phase with the host memory around it, retracing with its reason, and which calls are training steps."""
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 import weakref
@@ -8,7 +9,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 from .._schema import BEGIN, END, FUNCTION, PHASE, RETRACE, STEP
-from . import emit, lines, tf_building, tf_variables, training
+from . import emit, lines, tf_building, tf_traced, tf_variables, training
 from .wrapping import wrap
 
 _known: Dict[str, Set[Tuple[int, str]]] = {}       # "file:line name" of a function -> (its number, signature) seen
@@ -44,6 +45,7 @@ def install(tf: ModuleType) -> None:
         about = known.get(function)
         if about is None:
             about = known[function] = training.Traced()
+            emit.quietly(functools.partial(tf_traced.learn, about, function))
         stack = training.tracing_stack()
         stack.append(about)
         outermost = len(stack) == 1 and context.executing_eagerly()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from . import layers, tf_sessions, training
+from . import layers, tf_sessions, tf_variables, training
 from .wrapping import wrap
 
 
@@ -25,6 +25,11 @@ def install(tf: ModuleType) -> None:
     wrap(optimizer.Optimizer, "apply_gradients", applies, applied)
 
     def assigned(token: None, ok: bool, result: Any, variable: Any, *_: Any, **__: Any) -> None:
+        if ok and not training.is_tracing() and layers.current() is None:
+            tf_variables.assigned(variable)
+        written(token, ok, result, variable)
+
+    def written(token: None, ok: bool, result: Any, variable: Any, *_: Any, **__: Any) -> None:
         # Updates of a layer itself, such as moving averages.
         if ok and variable.trainable and layers.current() is None:
             if training.is_tracing():
@@ -33,5 +38,6 @@ def install(tf: ModuleType) -> None:
                 training.variable_written(variable)
 
     for kind in (resource_variable_ops.BaseResourceVariable, resource_variable_ops.ResourceVariable):    # some releases store copies there
-        for name in ("assign", "assign_add", "assign_sub"):
-            wrap(kind, name, after=assigned)
+        wrap(kind, "assign", after=assigned)
+        for name in ("assign_add", "assign_sub"):
+            wrap(kind, name, after=written)

@@ -27,6 +27,7 @@ def install(tf: ModuleType) -> None:
     wrap(resource_variable_ops.BaseResourceVariable, "__init__", after=made)
     _watch_rows(resource_variable_ops.BaseResourceVariable, ops)
     training.tag_by_address = _tag_all
+    training.tag_assigned = _tag_assigned
     watched = (ops.EagerTensor, resource_variable_ops.BaseResourceVariable)
     training.after_step = holding.Watch(holding.live_bytes, watched, _category_kept).after_step
 
@@ -47,6 +48,12 @@ def _watch_rows(variable_type: type, ops: Any) -> None:
 _by_handle: Dict[int, "weakref.ref[Any]"] = {}
 
 
+def of_handle(handle: Any) -> Any:
+    """The variable with this handle, an eager tensor; None if there is none."""
+    reference = _by_handle.get(getattr(handle, "_id", -1))
+    return None if reference is None else reference()
+
+
 def _written_by(op: Any) -> Any:
     """The variable that an assignment op writes: its first input is the variable's handle, captured from graph to graph."""
     graph, handle = op.graph, op.inputs[0]
@@ -56,8 +63,7 @@ def _written_by(op: Any) -> Any:
                 handle = outer
                 break
         if hasattr(handle, "_numpy"):           # an eager tensor: outside all graphs
-            reference = _by_handle.get(handle._id)
-            return None if reference is None else reference()
+            return of_handle(handle)
         graph = getattr(graph, "outer_graph", None)
     return None
 
@@ -129,9 +135,27 @@ def known() -> Set[int]:
     return {id(reference()) for reference in _variables}
 
 
+_assigned: Dict[int, "weakref.ref[Any]"] = {}       # by id; since the last tags
+
+
+def assigned(variable: Any) -> None:
+    """Eager mode: a variable takes over the block of its new value. Blocks made of arrays have no op that would tell."""
+    _assigned[id(variable)] = weakref.ref(variable)
+    training.variable_assigned()
+
+
+def _tag_assigned() -> None:
+    variables = [reference() for reference in _assigned.values()]
+    _assigned.clear()
+    for variable in variables:
+        if variable is not None:
+            emit.quietly(lambda v=variable: _tag(v, training.meaning_of(v)))  # type: ignore[misc]
+
+
 def _tag_all(meanings: Dict[int, Any]) -> None:
     if training.is_tracing():
         return
+    _assigned.clear()
     alive = [(reference, reference()) for reference in _variables]
     _variables[:] = [reference for reference, variable in alive if variable is not None]
     for _, variable in alive:

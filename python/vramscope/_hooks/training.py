@@ -23,6 +23,7 @@ is_tracing: Callable[[], bool] = lambda: False
 in_graph_loop: Callable[[], bool] = lambda: False       # whether what is being traced is in a loop of the graph
 tag_by_address: Callable[[Dict[int, Any]], None] = lambda meanings: None
 describe_variables: Callable[[], Dict[int, Any]] = dict
+tag_assigned: Callable[[], None] = lambda: None         # the variables that were given new values outside of training
 after_step: Callable[[int], None] = lambda step: None
 before_tags: List[Callable[[], None]] = []              # called when variables are reported
 after_some_steps: List[Callable[[int], None]] = []      # called where variables are reported too
@@ -90,6 +91,8 @@ def meaning_of(variable: Any) -> Any:
 _done = 0
 _unreported = False                 # variables were created since the last tags
 _tagged_for_new = 0
+_assigned = False                   # variables were given new values since the last tags, which may be in other blocks
+_tagged_for_assigned = 0
 
 
 def structure_changed() -> None:
@@ -102,16 +105,25 @@ def variable_made() -> None:
     structure_changed()
 
 
+def variable_assigned() -> None:
+    global _assigned
+    _assigned = True
+
+
 def step_done() -> None:
     """One training step has ended."""
-    global _done, _unreported, _tagged_for_new
+    global _done, _unreported, _tagged_for_new, _assigned, _tagged_for_assigned
     _done += 1
     # A loop that creates variables in every step is reported less and less often.
     new = _unreported and (_tagged_for_new < 16 or _done % 64 == 0)
     if new or _done in _tag_at:
         _tagged_for_new += new
-        _unreported = False
+        _unreported = _assigned = False
         tag_variables()
+    elif _assigned and (_tagged_for_assigned < 16 or _done % 16 == 0):
+        _assigned = False
+        _tagged_for_assigned += 1
+        emit.quietly(tag_assigned)
     if _done in _tag_at:
         for look in after_some_steps:
             look(_done)
@@ -169,7 +181,7 @@ def number_of(optimizer: Any) -> int:
     return number
 
 
-def _by_hand(variable: Any) -> str:
+def by_hand(variable: Any) -> str:
     """What applies gradients if no optimizer does. Updates by hand are distinguished by the variable that each writes first."""
     return f"v{_variables.setdefault(variable._unique_id, len(_variables) + 1)}"
 
@@ -205,10 +217,10 @@ def variable_written(variable: Any) -> None:
         return
     first, _gradients_taken, _writing, _eager_optimizer = _gradients_taken, False, True, True
     if first:
-        emit.instant(STEP, "optimizer", next_step(), f"@{_by_hand(variable)}")
+        emit.instant(STEP, "optimizer", next_step(), f"@{by_hand(variable)}")
         step_done()
     else:
-        emit.instant(FUNCTION, "optimizer", -1, f"more@{_by_hand(variable)}")
+        emit.instant(FUNCTION, "optimizer", -1, f"more@{by_hand(variable)}")
 
 
 class Traced:
@@ -258,7 +270,7 @@ def note_write(variable: Any) -> None:
     """The functions being traced now write a trainable variable."""
     loops = in_graph_loop()
     for function in tracing_stack():
-        function.writes = function.writes or _by_hand(variable)
+        function.writes = function.writes or by_hand(variable)
         function.loops = function.loops or (loops and not _optimizers)
 
 

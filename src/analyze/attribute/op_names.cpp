@@ -101,9 +101,11 @@ bool is_backward_op(std::string_view type) {
          has(type, "Backward");
 }
 
-// Whether a block of the op that has no region is a workspace. An op outside of all scopes is named by its type.
-bool has_workspace(std::string_view op, std::span<const std::string_view> users) {
-  return !users.empty() && (has(op, "/") || std::ranges::any_of(users, [&](std::string_view user) { return has(op, user); }));
+// Whether a block of the op that has no region is a workspace. An op outside of all scopes is named by its type. Optimizers
+// compute element by element, so that only ops known to need one have it there.
+bool has_workspace(Stage stage, std::string_view op, std::span<const std::string_view> users) {
+  const bool may_need_one = has(op, "/") && stage != Stage::optimizer;
+  return !users.empty() && (may_need_one || std::ranges::any_of(users, [&](std::string_view user) { return has(op, user); }));
 }
 
 bool is_update_op(std::string_view type) {
@@ -116,6 +118,12 @@ bool is_input_op(std::string_view type) {
          type.starts_with("GatherV2") || type.starts_with("Decode") || type.starts_with("ParseExample");
 }
 
+// A constant under the name of what made it: TensorFlow folds ops like tf.zeros when it builds a graph, which keeps the result.
+bool is_kept_by_graph(std::string_view op, std::string_view type, std::string_view region) {
+  const std::string_view bare = without_number(type);
+  return region.empty() && has(op, "/") && (bare == "zeros" || bare == "ones" || bare == "Const");
+}
+
 // What the names say of a block; `folded`: a constant that TensorFlow computed when it built the graph.
 trace::Category category_in(Stage stage, std::string_view op, std::string_view type, std::string_view region, bool folded,
                             const ScopeHabits& habits) {
@@ -123,7 +131,7 @@ trace::Category category_in(Stage stage, std::string_view op, std::string_view t
   if (has(op, "XlaLaunch") || has(op, "XlaRun") || has(region, "preallocated-temp")) return Category::xla_temporary;
   if (folded) return Category::constant;
   if (region == "temp") return Category::temporary;
-  if (region.empty() && has_workspace(op, habits.workspace_ops)) return Category::workspace;
+  if (region.empty() && has_workspace(stage, op, habits.workspace_ops)) return Category::workspace;
   if (has(op, "LayoutOptimizer")) {  // what an op gets in another order of dimensions; AddN sums gradients
     const bool of_activations = stage == Stage::backward && !has(op, "Conv2DBackpropFilter-0-");
     return of_activations || type.starts_with("AddN") ? Category::activation_gradient : Category::temporary;
@@ -176,9 +184,10 @@ OpMeaning meaning_by_scopes(std::string_view op, std::string_view region, const 
     if (parts.empty() && is_wrapper(part) && slash < op.size()) continue;
     parts.push_back(part);
   }
-  const bool folded = has(parts.back(), "__cf__");
+  bool folded = has(parts.back(), "__cf__");
   if (parts.size() >= 2 && is_argument(parts[parts.size() - 2], parts.back())) parts.pop_back();
   std::string_view type = parts.back();
+  folded |= is_kept_by_graph(op, type, region);
   if (optimizer || is_update_op(type))
     out.stage = Stage::optimizer;
   else if (has(op, "gradient_tape/") || has(op, "gradients/") || is_backward_op(type))

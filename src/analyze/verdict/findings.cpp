@@ -273,19 +273,25 @@ class Finder {
   }
 
   void optimizer_state(const LiveSums& sums) {
-    const Bytes state = sums.of(Shown::optimizer_state);
+    const Bytes state = sums.of(Shown::optimizer_state) - sums.kept_by_any;
     if (state <= sums.trained || sums.trained == 0 || history_grows_) return;  // of unknown parameters there is no rate
+    if (sums.values_kept <= sums.values_trained) return;                       // the allocator's part is not the optimizer's
     // In values: what the allocator added to a slot, another block may get instead.
     const double saved =
         1 - std::min(1.0, static_cast<double>(sums.values_trained) / static_cast<double>(std::max<Bytes>(sums.values_kept, 1)));
     add({"optimizer-state",
          fmt::format("The optimizer holds {} for {} of parameters.", format_size(state), format_size(sums.trained)),
-         fmt::format("It keeps {:.1f} values per parameter.",
-                     static_cast<double>(sums.values_kept) / static_cast<double>(std::max<Bytes>(sums.values_trained, 1))),
+         fmt::format("It keeps {:.1f} values per parameter{}.",
+                     static_cast<double>(sums.values_kept) / static_cast<double>(std::max<Bytes>(sums.values_trained, 1)),
+                     sums.kept_by_any == 0 ? ""
+                                           : fmt::format(", not counting {} of summed gradients or averaged weights, which any "
+                                                         "optimizer keeps",
+                                                         format_size(sums.kept_by_any))),
          "Use Lion or SGD with momentum (one value per parameter), or plain SGD (none).",
          saving_without(state - sums.trained,
                         [&](std::uint64_t alloc, Bytes bytes) {
-                          const bool slot = shown(s_.store.attributes_of(alloc).category()) == Shown::optimizer_state;
+                          const bool slot = shown(s_.store.attributes_of(alloc).category()) == Shown::optimizer_state &&
+                                            !is_kept_by_any_optimizer(s_.store, alloc);
                           const Bytes values = std::min(bytes, s_.store.kind_of(alloc).requested);
                           return slot ? bytes - static_cast<Bytes>(static_cast<double>(values) * saved) : bytes;
                         }),

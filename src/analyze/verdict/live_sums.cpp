@@ -11,6 +11,12 @@ bool is_layout_copy(const Store& store, const Kind& kind) {
   return !ops.empty() && store.text(store.site_of(kind).op).contains(ops);
 }
 
+bool is_kept_by_any_optimizer(const Store& store, std::uint64_t alloc) {
+  const std::string reported = tag_name(store, alloc);
+  const std::string_view slot = reported.empty() ? store.name(store.kind_of(alloc).variable) : std::string_view(reported);
+  return slot.ends_with("_gradient_accumulator") || slot.ends_with("_average");  // as Keras names them
+}
+
 LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input) {
   LiveSums out;
   for_each_live(store, at, [&](std::uint32_t alloc) {
@@ -23,7 +29,8 @@ LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks
       out.trained += kind.granted;
       out.values_trained += kind.requested;
     }
-    if (c == Shown::optimizer_state) out.values_kept += kind.requested;
+    if (c == Shown::optimizer_state)
+      (is_kept_by_any_optimizer(store, alloc) ? out.kept_by_any : out.values_kept) += kind.requested;
     const trace::Site& site = store.site_of(kind);
     if (site.dtype != 0) out.of_known_type += kind.granted;
     if (wide.contains(alloc)) out.float64 += kind.granted;

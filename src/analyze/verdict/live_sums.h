@@ -20,6 +20,7 @@ struct LiveSums {
   Bytes trained = 0;  // parameters without buffers
   // As requested: a count of values must not depend on what the allocator adds.
   Bytes values_trained = 0, values_kept = 0;  // of parameters; of the optimizer's state
+  Bytes kept_by_any = 0;                      // the rest of that state, which any optimizer would keep
   Bytes of_known_type = 0;
   Bytes float64 = 0;
   Bytes layout_copies = 0;
@@ -29,6 +30,10 @@ struct LiveSums {
 
   Bytes of(Shown shown) const { return category[static_cast<std::size_t>(shown)]; }
 };
+
+// Whether a block of an optimizer's state would be there with any optimizer: gradients summed up over several steps, averaged
+// weights.
+bool is_kept_by_any_optimizer(const Store& store, std::uint64_t alloc);
 
 // Inputs smaller than `least_input` are not counted as kept.
 LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input);
