@@ -62,7 +62,7 @@ test("on a phone the ledger names its parts, every view can be reached, nothing 
   const card = page.locator("main .card").first();
   expect(await card.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
   const evidence = (await page.locator("[data-cause] .why").first().boundingBox())!;
-  expect(evidence.width).toBeGreaterThan(200); // below its cause, not in a sliver beside it
+  expect(evidence.x + evidence.width).toBeLessThanOrEqual(390); // below its cause, not beside it and outside
   await open("peak?trace=1");
   const figure = (await page.getByRole("region", { name: /blocks/i }).getByRole("columnheader", { name: /MiB/ }).boundingBox())!;
   expect(figure.x + figure.width).toBeLessThanOrEqual(390);
