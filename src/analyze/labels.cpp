@@ -4,12 +4,26 @@
 
 #include <fmt/format.h>
 
+#include "analyze/attribute/categories.h"
 #include "analyze/verdict/ending.h"
 #include "support/units.h"
 
 namespace vramscope::analyze {
 
 using support::format_size;
+
+namespace {
+
+// "XLA temporaries" of "xla_temporaries".
+std::string category_of_filter(std::string value) {
+  std::ranges::replace(value, '_', ' ');
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto known =
+      std::ranges::find_if(kCategoryNames, [&](std::string_view name) { return std::ranges::equal(name, value, {}, lower); });
+  return known == std::end(kCategoryNames) ? value : std::string(*known);
+}
+
+}  // namespace
 
 std::string label_of_count(std::uint64_t count) { return count == 0 ? "none" : support::format_count(count); }
 
@@ -34,8 +48,7 @@ std::string label_of(const Step& step) {
 std::string label_of(const Finding& finding) {
   if (!finding.where.empty() && finding.where.find(' ') == std::string::npos) {
     std::string what = finding.where.substr(finding.where.find(':') + 1);
-    if (finding.where.starts_with("category:")) std::ranges::replace(what, '_', ' ');
-    return what;
+    return finding.where.starts_with("category:") ? category_of_filter(std::move(what)) : what;
   }
   return finding.at.starts_with("moment:") || finding.at.starts_with(finding.view) ? "" : finding.at;
 }

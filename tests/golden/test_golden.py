@@ -181,11 +181,11 @@ def test_a_small_model_is_shown_in_kib(traces):
     assert rows[1][1:3] == [kib(b) for b in answer["categories"][0]["bytes"]]
 
 
-def test_a_narrow_terminal_leaves_columns_out(traces):
-    def on_terminal(columns):
+def test_a_narrow_terminal_leaves_columns_out(traces, tmp_path):
+    def on_terminal(columns, trace="autotune.vram"):
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        child = subprocess.Popen([BUILD / "vramscope", "peak", "autotune.vram"], cwd=traces, stdout=follower, env={"TERM": "xterm", "NO_COLOR": "1"})
+        child = subprocess.Popen([BUILD / "vramscope", "peak", trace], cwd=traces, stdout=follower, env={"TERM": "xterm", "NO_COLOR": "1"})
         os.close(follower)
         text = b""
         while True:
@@ -207,6 +207,19 @@ def test_a_narrow_terminal_leaves_columns_out(traces):
     assert heads(narrower) == ["CATEGORY", "LAYER", "OP", "BLOCKS", "MiB"]
     table = narrower[[i for i, line in enumerate(narrower) if "CATEGORY" in line][0]:]
     assert all(len(line) <= 60 for line in table[:table.index("")]), narrower
+    # Savings of five digits in front of what to do.
+    took = ["growth=0", f"limit={16 << 30}", f"card={17 << 30}"]
+    subprocess.run([BUILD / "tracegen", "clean", tmp_path / "took.vram", *took], check=True, capture_output=True)
+    remedies = on_terminal(80, tmp_path / "took.vram")
+    assert any("To do  16,376.0 MiB" in line for line in remedies) and max(map(len, remedies)) <= 80, remedies
+
+
+def test_each_part_of_a_summary_says_which_process_it_is_about(tmp_path):
+    for rank in (0, 1):
+        subprocess.run([BUILD / "tracegen", "clean", tmp_path / f"of{rank}.vram", "steps=6", f"rank={rank}"], check=True, capture_output=True)
+    text = subprocess.run([BUILD / "vramscope", "summary", tmp_path], capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^(rank \d, of\d\.vram)\n", text, flags=re.MULTILINE)
+    assert parts[1::2] == ["rank 0, of0.vram", "rank 1, of1.vram"] and all("live at the peak" in part for part in parts[2::2])
 
 
 def test_every_verb_that_answers_has_a_case():

@@ -33,7 +33,7 @@ def summary(vramscope, *arguments):
 def test_each_rank_has_its_trace(vramscope, folder):
     text = subprocess.check_output([vramscope, "summary", folder], text=True)
     assert "Rank 1 stands out" in text or "Rank 0 stands out" in text, text
-    assert "  rank  peak" in text
+    assert "  RANK        PEAK" in text
     peaks = [summary(vramscope, folder, "--rank", str(rank))["pools"][0]["peak_bytes"] for rank in (0, 1)]
     assert peaks[1] - peaks[0] >= 2 * (4 << 20)
 

@@ -24,6 +24,7 @@ interface Shown { cells: Record<string, string[]>; excuses: string[] }
 
 /** What a view says in figures: its totals, and each cell of its tables under the head of its column. */
 async function shown(page: Page, view: View, filter: string): Promise<Shown> {
+  await page.bringToFront(); // behind the other page it would draw one frame per second
   await page.evaluate((hash) => { location.hash = hash; }, `${view}?${view === "oom" ? "" : "table=1&"}f=${encodeURIComponent(filter)}`);
   await settled(page);
   const cells = await page.locator("main").evaluate((main) => {

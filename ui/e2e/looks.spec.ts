@@ -61,6 +61,14 @@ test("on a phone the ledger names its parts, every view can be reached, nothing 
   await open("oom?trace=2");
   const card = page.locator("main .card").first();
   expect(await card.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+  const evidence = (await page.locator("[data-cause] .why").first().boundingBox())!;
+  expect(evidence.x + evidence.width).toBeLessThanOrEqual(390); // below its cause, not beside it and outside
+  await open("peak?trace=1");
+  const figure = (await page.getByRole("region", { name: /blocks/i }).getByRole("columnheader", { name: /MiB/ }).boundingBox())!;
+  expect(figure.x + figure.width).toBeLessThanOrEqual(390);
+  await open("overview?trace=1");
+  const missing = page.locator("[data-ledger='Driver level'] .missing em");
+  expect(await missing.evaluate((words) => words.scrollWidth - words.clientWidth)).toBe(0);
   await open("map?at=peak");
   const map = page.getByRole("img", { name: /regions/ });
   const legend = page.locator(".legend").filter({ hasText: "free" });
@@ -96,6 +104,12 @@ test("text on a canvas has the page's font and stays inside, from the first pict
     await expect.poll(pictures, view).toBe(first);
     expect(await page.evaluate(() => (globalThis as unknown as { outside: string[] }).outside), view).toEqual([]);
   }
+});
+
+test("the legend of the timeline names every color of its chart", async ({ open, page }) => {
+  await open("timeline?at=steady"); // when nothing of the workspace of step 1 is live any more
+  await expect(page.locator("[data-share=activations]")).toBeVisible();
+  await expect(page.locator("[data-absent=workspace]")).toContainText("0.0");
 });
 
 test("the mark of a failure, which ends a run, stays inside the chart", async ({ page, served }) => {

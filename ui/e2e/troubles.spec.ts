@@ -37,6 +37,9 @@ const TROUBLES: Record<string, Trouble> = {
       await expect(page.locator("[data-cause=leak]")).toHaveAttribute("data-holds", "true");
       await expect(page.locator("[data-remedy]").first()).toContainText("train.py:31"); // what to do, not which command to run
       await expect(page.getByRole("region", { name: "What was live" })).toContainText("train.py:31");
+      // The whole pool is there: a region that is cut would look smaller than it was.
+      expect(await page.getByRole("region", { name: "The pool at that instant" }).evaluate((map) => map.scrollHeight - map.clientHeight)).toBe(0);
+      await expect(page.getByRole("table", { name: "The request and the holes" })).toContainText("256.0"); // not 0.3
     },
   },
   "out of memory in pieces": {

@@ -74,6 +74,7 @@ class Finder {
     for (const OomCause& c : e.causes)
       if (c.holds) causes += fmt::format("{}{}: {}", causes.empty() ? "" : "; ", c.cause, c.evidence);
     std::string line = line_of_last_oom();
+    causes = as_sentence(causes);
     add({"oom",
          fmt::format("Out of memory{}: a request for {}{} did not fit.", e.step > 0 ? fmt::format(" in step {}", e.step) : "",
                      format_size(e.requested), line.empty() ? "" : " at " + line),

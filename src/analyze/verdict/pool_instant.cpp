@@ -87,6 +87,12 @@ std::string sentence_of(const AddressMap& map, const Grown* grown, const OomEven
                      format_size(map.largest_hole));
 }
 
+// A sentence as the rest of another one.
+std::string within(std::string sentence) {
+  if (!sentence.empty() && sentence[0] >= 'A' && sentence[0] <= 'Z') sentence[0] = static_cast<char>(sentence[0] - 'A' + 'a');
+  return sentence;
+}
+
 }  // namespace
 
 const OomEvent* failure_at(const Ooms& ooms, Moment at) {
@@ -102,11 +108,13 @@ PoolInstant pool_instant(const Engine& engine, const AddressMap& map, const Frag
   out.sentence = sentence_of(map, grown, failed);
   out.note = failed != nullptr  ? std::string(remedy)
              : grown != nullptr ? support::as_sentence(fragmentation.advice)
-                                : fmt::format("The whole run: {}", fragmentation.sentence);
+                                : fmt::format("In the whole run, {}", within(fragmentation.sentence));
+  const std::string free =
+      map.holes.empty() ? "nothing free"
+                        : fmt::format("{} free in {}", format_size(map.free), format_plural(map.holes.size(), "hole", "holes"));
   out.summary =
-      fmt::format("{}, {}: {} live in {}, {} free in {}", format_plural(map.regions.size(), "region", "regions"),
-                  format_size(map.pool_bytes), format_size(map.live), format_plural(map.blocks.size(), "block", "blocks"),
-                  format_size(map.free), format_plural(map.holes.size(), "hole", "holes"));
+      fmt::format("{}, {}: {} live in {}, {}", format_plural(map.regions.size(), "region", "regions"),
+                  format_size(map.pool_bytes), format_size(map.live), format_plural(map.blocks.size(), "block", "blocks"), free);
   for (const Region& region : map.regions) out.regions.push_back(note_of(region, map.time_us, grown));
   if (!map.regions.empty()) out.request = request_of(engine, map, fragmentation, grown, failed);
   return out;

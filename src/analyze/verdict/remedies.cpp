@@ -12,7 +12,7 @@ namespace {
 constexpr Advice kForAll[] = {
     {Remedy::limit_autotuning, "Limit the workspace that the library may use to try algorithms."},
     {Remedy::return_cached_memory, "Set a limit on the pool."},
-    {Remedy::return_empty_regions, "Limit the request that needed them, or set a limit on the pool."},
+    {Remedy::return_empty_regions, "Limit the request that made the pool grow, or set a limit on the pool."},
     {Remedy::recompute_activations, "checkpointing"},
     {Remedy::keep_data_on_host, "Keep the data on the host and move each batch to the device."},
     {Remedy::avoid_fragmentation,

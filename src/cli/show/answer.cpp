@@ -39,13 +39,6 @@ namespace {
 bool g_damage_said = false;
 constexpr std::size_t kLongestWord = 120;  // a path fits; a name of thousands of characters is cut
 
-// One line above the answer of one process among several.
-std::string head_of(const std::filesystem::path& trace) {
-  const auto rank = analyze::rank_in(trace);
-  const std::string name = printable(trace.filename().string());
-  return rank ? fmt::format("rank {}, {}", *rank, name) : name;
-}
-
 // What became of one trace of several.
 struct Outcome {
   std::optional<Answer> answer;
@@ -87,6 +80,12 @@ std::string json_of_processes(const std::vector<std::string>& answers) {
 }
 
 }  // namespace
+
+std::string head_of(const std::filesystem::path& trace) {
+  const auto rank = analyze::rank_in(trace);
+  const std::string name = printable(trace.filename().string());
+  return rank ? fmt::format("rank {}, {}", *rank, name) : name;
+}
 
 Result<int> answer_each(const AnswerOptions& options,
                         const std::function<Result<Answer>(const analyze::Engine&, int place)>& ask) {

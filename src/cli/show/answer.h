@@ -58,6 +58,8 @@ void say_failure(const std::string& message, bool counts = true);
 // The error for a trace that can be read but has no events.
 std::unexpected<Error> no_event(const std::filesystem::path& trace);
 
+// The line above the answer of one process among several.
+std::string head_of(const std::filesystem::path& trace);
 // First line of an answer: bold, wrapped at the terminal's width; a leak or a failure in the color of alarms.
 std::string headline(const std::string& text, bool alarm = false);
 // Makes a sentence that contains names from a trace safe to print: nothing moves the cursor, and no word fills the screen.

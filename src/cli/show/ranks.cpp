@@ -38,9 +38,9 @@ Result<std::vector<std::filesystem::path>> of_chosen_rank(std::vector<std::files
 }
 
 std::string rank_text(const analyze::Ranks& ranks) {
-  std::string text = ranks.sentence + "\n  rank  peak\n";
+  std::string text = ranks.sentence + "\n\n  RANK        PEAK\n";
   for (const analyze::RankPeak& r : ranks.ranks)
-    text += fmt::format("  {:>4}  {}{}\n", r.rank, support::format_size(r.peak_bytes), r.ooms > 0 ? ", out of memory" : "");
+    text += fmt::format("  {:>4}  {:>10}{}\n", r.rank, support::format_size(r.peak_bytes), r.ooms > 0 ? ", out of memory" : "");
   return text + "\n";
 }
 

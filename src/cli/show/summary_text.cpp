@@ -138,8 +138,8 @@ std::string summary_text(const Summary& summary, bool colour) {
         fmt::format("at most {} resident", format_size(summary.host.peak_rss_bytes)) +
             (summary.host.peak_pinned_bytes == 0 ? "" : fmt::format(", {} pinned", format_size(summary.host.peak_pinned_bytes))));
   const std::string end = ending(summary);
-  text += fact("process", fmt::format("{} {}{}", summary.process.pid, printable(summary.process.command, 80),
-                                      end.empty() ? "" : ", " + end));
+  text += fact("process", fmt::format("{}{}{}{}", summary.process.pid, summary.process.command.empty() ? "" : " ",
+                                      printable(summary.process.command, 80), end.empty() ? "" : ", " + end));
   for (const auto& [kind, count] : summary.losses) text += fact("lost", loss_text(kind, count));
   if (summary.thinned_allocs)
     text += fact("thinned", fmt::format("{} allocations and their frees were kept only as totals (--trace-limit)",

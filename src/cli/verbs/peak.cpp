@@ -150,15 +150,17 @@ class PeakVerb final : public VerbBody {
     return "\n" + legend.text();
   }
 
-  static constexpr std::size_t kAfterBytes = 20;  // where a remedy starts
-
   static std::string remedies(const analyze::Engine& engine) {
+    const std::vector<analyze::Finding> findings = engine.findings().findings;
+    std::size_t wide = 11;
+    for (const analyze::Finding& f : findings)
+      if (f.at_stake) wide = std::max(wide, support::format_size(*f.at_stake).size());
+    const std::size_t start = std::string_view("To do").size() + 2 + wide + 2;
     std::string out;
-    for (const analyze::Finding& f : engine.findings().findings)
+    for (const analyze::Finding& f : findings)
       if (f.at_stake && !f.remedy.empty() && out.size() < 2000)
-        out +=
-            fmt::format("{}  {:>11}  {}", out.empty() ? bold("To do", wants_colour(stdout)) : "     ",
-                        support::format_size(*f.at_stake), paragraph(in_a_sentence(f.remedy), kAfterBytes).substr(kAfterBytes));
+        out += fmt::format("{}  {:>{}}  {}", out.empty() ? bold("To do", wants_colour(stdout)) : "     ",
+                           support::format_size(*f.at_stake), wide, paragraph(in_a_sentence(f.remedy), start).substr(start));
     return out.empty() ? out : "\n" + out;
   }
 

@@ -90,7 +90,11 @@ class SummaryVerb final : public VerbBody {
     const bool colour = wants_colour(stdout);
     if (runs_.size() > 1) fmt::print("{}\n\n", bold(fmt::format("{} processes were recorded.", runs_.size()), colour));
     if (const auto ranks = ranks_of_run()) fmt::print("{}", rank_text(*ranks));
-    for (std::size_t i = 0; i < runs_.size(); ++i) fmt::print("{}{}", i > 0 ? "\n" : "", summary_text(runs_[i].summary, colour));
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (i > 0) fmt::print("\n");
+      if (runs_.size() > 1) fmt::print("{}\n", dim(head_of(runs_[i].summary.overview->path), colour));
+      fmt::print("{}", summary_text(runs_[i].summary, colour));
+    }
   }
 
   std::vector<Run> runs_;

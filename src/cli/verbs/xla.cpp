@@ -23,8 +23,7 @@ class XlaVerb final : public VerbBody {
       const analyze::Overview overview = engine.overview();
       const std::filesystem::path trace = overview.path;
       const std::string plans = plans_of(overview);
-      if (plans.empty())
-        return fail(fmt::format("{}: recorded without XLA's plans; record again with 'vramscope run --xla'", trace.string()));
+      if (plans.empty()) return fail("recorded without XLA's plans; record again with 'vramscope run --xla'");
       auto blocks = analyze::xla_blocks(engine, trace.parent_path() / plans);
       if (!blocks) return std::unexpected(blocks.error());
       return Answer{text(*blocks), json(*blocks)};

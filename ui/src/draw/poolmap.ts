@@ -87,7 +87,7 @@ export function drawPoolMap(ctx: CanvasRenderingContext2D, width: number, tokens
       ctx.fillStyle = faded ? tokens.n2 : fill;
       ctx.fillRect(span.x, span.y, Math.max(0.75, span.w), LINE);
       if (!faded && colour === "category" && category === "unknown") {
-        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"), 4);
+        ctx.fillStyle = hatch(ctx, tokens.hatch_of_unknown, 4);
         ctx.fillRect(span.x, span.y, span.w, LINE);
       }
       if (span.w > 3 && p === 0) {

@@ -60,7 +60,7 @@ function drawRects(ctx: CanvasRenderingContext2D, tokens: Tokens, pixels: Pixels
   ctx.fillStyle = style.fill;
   fill();
   if (style.hatched) {
-    ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
+    ctx.fillStyle = hatch(ctx, tokens.hatch_of_unknown);
     fill();
   }
   // A solid line would hide areas that are as narrow as the line.
@@ -108,7 +108,7 @@ function drawArea(ctx: CanvasRenderingContext2D, tokens: Tokens, piece: Piece, t
   ctx.fillStyle = style.fill;
   ctx.fill(area);
   if (style.hatched) {
-    ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"));
+    ctx.fillStyle = hatch(ctx, tokens.hatch_of_unknown);
     ctx.fill(area);
   }
   ctx.strokeStyle = style.edge;

@@ -51,7 +51,7 @@ export function drawStepBars(ctx: CanvasRenderingContext2D, width: number, heigh
       ctx.fillStyle = tokens.fill(steps.categories[c]!);
       ctx.fillRect(x, y(base + bytes), w, Math.max(0.5, y(base) - y(base + bytes)));
       if (steps.categories[c] === "unknown") {
-        ctx.fillStyle = hatch(ctx, tokens.line_of("unknown"), 4);
+        ctx.fillStyle = hatch(ctx, tokens.hatch_of_unknown, 4);
         ctx.fillRect(x, y(base + bytes), w, y(base) - y(base + bytes));
       }
       base += bytes;
@@ -83,12 +83,16 @@ function labels(ctx: CanvasRenderingContext2D, tokens: Tokens, steps: Steps, uni
   let steady = 0;
   let lowest = Infinity;
   for (let i = first; i <= last; i++) { steady = Math.max(steady, steps.peak[i] ?? 0); lowest = Math.min(lowest, steps.peak[i] ?? 0); }
-  ctx.fillStyle = tokens.text;
   ctx.font = "500 11.5px Inter, system-ui, sans-serif";
   ctx.textAlign = "right";
   const alike = inUnit(lowest, unit) === inUnit(steady, unit);
   const text = `Steps ${steps.steady_first} to ${steps.steady_last}: ${alike ? "" : `${inUnit(lowest, unit)} to `}${inUnit(steady, unit)}`;
-  ctx.fillText(text, Math.min(width, Math.max(LEFT + ctx.measureText(text).width, LEFT + (last + 1) * slot)), Math.max(12, y(steady) - 7));
+  const wide = ctx.measureText(text).width;
+  const right = Math.min(width, Math.max(LEFT + wide, LEFT + (last + 1) * slot)), base = Math.max(12, y(steady) - 7);
+  ctx.fillStyle = tokens.surface; // no line of the grid runs through it
+  ctx.fillRect(right - wide - 3, base - 10, wide + 3, 13);
+  ctx.fillStyle = tokens.text;
+  ctx.fillText(text, right, base);
   const warm = steps.peak[0] ?? 0;
   if (first > 0 && warm > steady * 1.2) {
     ctx.textAlign = "left";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CATEGORIES } from "../gen/texts";
-import { contrast, inkOn, over, slotOf, strength } from "./tokens";
+import { contrast, groundOf, inkOn, over, slotOf, strength } from "./tokens";
 
 /** The colours of both themes, as app.css gives them. */
 function themes(): Record<"light" | "dark", Record<string, string>> {
@@ -19,6 +19,12 @@ describe("contrast", () => {
     expect(contrast("hsl(0 0% 46.667%)", "#ffffff")).toBeCloseTo(4.48, 2);
     expect(contrast("#777", "#fff")).toBeCloseTo(4.48, 2);
     expect(over("#ff0000", "#00f", 0.5)).toBe("rgb(128 0 128)");
+  });
+  it("shows that what is unknown is hatched, in both themes", () => {
+    expect(groundOf("unknown")).toContain("repeating-linear-gradient");
+    expect(groundOf("of another version")).toBe(groundOf("unknown"));
+    expect(groundOf("activations")).toBe("var(--c-activations)");
+    for (const [name, tokens] of Object.entries(themes())) expect(contrast(tokens["h-unknown"]!, tokens["c-unknown"]!), name).toBeGreaterThanOrEqual(1.8);
   });
   it("is enough for names on every category, at every depth of the peak, in light and dark", () => {
     for (const [name, tokens] of Object.entries(themes())) {

@@ -4,6 +4,12 @@ import { CATEGORIES } from "../gen/texts";
 /** The part of a custom property's name that stands for a category: --c-optimizer-state fills it, --e-optimizer-state is its edge. */
 export const slotOf = (category: string): string => (CATEGORIES.includes(category) ? category.toLowerCase().replaceAll(" ", "-") : "unknown");
 
+/** The ground of a category outside canvases: unknown is always hatched. */
+export const groundOf = (category: string): string => {
+  const slot = slotOf(category);
+  return slot === "unknown" ? "repeating-linear-gradient(135deg, var(--h-unknown) 0 1px, transparent 1px 4px) var(--c-unknown)" : `var(--c-${slot})`;
+};
+
 const NAMES = ["bg", "surface", "sunken", "text", "text-2", "text-3", "line", "line-2", "accent", "accent-soft", "signal", "signal-ink", "signal-soft",
   "n1", "n2", "n3", "edge"] as const;
 type ColourName = (typeof NAMES)[number];
@@ -12,6 +18,8 @@ export interface Tokens extends Record<ColourName, string> {
   dark: boolean;
   fill(category: string): string;
   line_of(category: string): string;
+  /** The lines over the fill of unknown. */
+  hatch_of_unknown: string;
   /** Shades for groupings other than category: one hue, lightness by rank. */
   rank(index: number, count: number): string;
   age(share: number): string;
@@ -42,6 +50,7 @@ export function readTokens(): Tokens {
     ...base, dark,
     fill: (category) => cached(`c-${slotOf(category)}`),
     line_of: (category) => cached(`e-${slotOf(category)}`),
+    hatch_of_unknown: get("h-unknown"),
     rank: (index, count) => {
       const share = count > 1 ? index / (count - 1) : 0;
       return dark ? `hsl(205 45% ${62 - 38 * share}%)` : `hsl(205 48% ${38 + 48 * share}%)`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { codeParts, shown } from "./names";
-import { age, change, duration, inUnit, percent, size, unitFor } from "./numbers";
+import { age, change, duration, inUnit, percent, sinceStep, size, unitFor } from "./numbers";
 
 const MIB = 1024 ** 2;
 
@@ -24,6 +24,7 @@ describe("figures", () => {
     expect(inUnit(-1, unitFor(MIB))).toBe("0.0");
   });
   it.each([[60, "60 µs"], [6318, "6.3 ms"], [6350, "6.4 ms"], [999_960, "1,000.0 ms"], [8e6, "8.0 s"], [7200e6, "120.0 min"], [0, "0 µs"]])("write %d µs as %s", (us, text) => expect(duration(us)).toBe(text));
+  it.each([[174, "0.174 ms"], [6318, "6.318 ms"], [1_200_000, "1.200000 s"]])("write %d µs into a step as the sentences do: %s", (us, text) => expect(sinceStep(us)).toBe(text));
   it("call a block of this instant new", () => expect([0, 60, null].map(age)).toEqual(["new", "60 µs", "–"]));
 });
 

@@ -81,6 +81,11 @@ function inTenths(value: number, unit: number): string {
   return grouped((Math.floor(value / unit) * 10 + Math.floor(((value % unit) * 10 + unit / 2) / unit)) / 10, 1);
 }
 
+/** How far into its step an instant is: as step_text() in src/analyze/captions.cpp. */
+export function sinceStep(us: number): string {
+  return us < 1e6 ? `${(us / 1e3).toFixed(3)} ms` : instant(us);
+}
+
 /** "0.004300": seconds since the start of the trace. */
 export function seconds(us: number): string {
   return (us / 1e6).toFixed(6);

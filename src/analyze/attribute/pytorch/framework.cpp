@@ -20,7 +20,7 @@ constexpr Advice kRemedies[] = {
      "Set torch.backends.cudnn.benchmark = False, or torch.backends.cudnn.benchmark_limit = 1 to try fewer algorithms."},
     {Remedy::return_cached_memory,
      "Call torch.cuda.empty_cache() after the part that needed it, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-    {Remedy::return_empty_regions, "Call torch.cuda.empty_cache() after the part that needed them."},
+    {Remedy::return_empty_regions, "Call torch.cuda.empty_cache() after the part that made the pool grow."},
     {Remedy::recompute_activations, "torch.utils.checkpoint"},
     {Remedy::avoid_fragmentation, "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: segments can then grow in place"},
     {Remedy::keep_a_number, "keep a number (x.item()) or a copy on the host (x.detach().cpu()), not the tensor"},
