@@ -152,8 +152,9 @@ Result<trace::Writer> Session::create_new(const trace::WriterOptions& options) {
   for (int n = 1;; ++n) {
     path_ = options_.output / trace_name(stem, n);
     if (std::filesystem::exists(std::filesystem::symlink_status(path_))) continue;
+    // First the note: a collector that is killed in between leaves nothing that a recovery does not know.
+    note_trace(beside_spool(kTraceNote), path_);
     auto writer = trace::Writer::create(path_, options);
-    if (writer) note_trace(beside_spool(kTraceNote), path_);
     if (writer || n > 1000 || !std::filesystem::exists(path_)) return writer;
   }
 }

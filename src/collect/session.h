@@ -79,6 +79,7 @@ class Session {
   Result<trace::Writer> create_file();
   Result<trace::Writer> create_new(const trace::WriterOptions& options);
   std::filesystem::path beside_spool(const char* extension) const;
+  StoredSearch stored_search() const;
   void keep_recovered(TraceInfo& result);
   void write_beginning();
   void keep_sources();

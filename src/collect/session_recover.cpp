@@ -8,12 +8,14 @@
 
 namespace vramscope::collect {
 
-std::optional<StoredTrace> Session::find_stored() const {
-  return collect::find_stored({.output = options_.output,
-                               .note = beside_spool(kTraceNote),
-                               .stem = trace_stem(),
-                               .start_realtime_us = start_realtime_us()});
+StoredSearch Session::stored_search() const {
+  return {.output = options_.output,
+          .note = beside_spool(kTraceNote),
+          .stem = trace_stem(),
+          .start_realtime_us = start_realtime_us()};
 }
+
+std::optional<StoredTrace> Session::find_stored() const { return collect::find_stored(stored_search()); }
 
 // With a drain of its own, which takes nothing away from the one that reads for the trace: what a drain holds, the next one reads
 // again.
@@ -38,7 +40,7 @@ void Session::keep_recovered(TraceInfo& result) {
   const std::uint64_t lost = unwritten_ + trace_->writer().dropped();
   if (problem_.empty() && lost > 0) problem_ = fmt::format("{}: cannot write {} events", path_.string(), lost);
   if (problem_.empty()) {
-    auto kept = fresh_->keep(stored_ ? stored_->path : std::filesystem::path());
+    auto kept = fresh_->keep(stored_ ? stored_->path : find_empty(stored_search()));
     if (kept)
       result.path = path_ = std::move(*kept);
     else

@@ -1,11 +1,15 @@
 #include "serve/library.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "analyze/run_name.h"
+#include "serve/open_traces.h"
+#include "support/owned_fd.h"
 
 namespace vramscope::serve {
 
@@ -25,6 +29,12 @@ std::uintmax_t size_of(const std::filesystem::path& path) {
   return error ? 0 : bytes;
 }
 
+// Descriptors are given out from the lowest: the next one says how many are in use.
+bool there_is_room() {
+  const support::OwnedFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return next && static_cast<std::size_t>(next.get()) < descriptors_for_traces();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Library>> Library::open(const std::vector<std::string>& paths, bool follow) {
@@ -41,6 +51,11 @@ Result<std::unique_ptr<Library>> Library::open(const std::vector<std::string>& p
 
 void Library::load(Entry& entry, bool follow) {
   entry.bytes = size_of(entry.path);
+  if (!entry.opened && !there_is_room()) {
+    entry.error = fmt::format("{}: not opened: the limit on open files (ulimit -n) allows for {} traces; raise it, or name fewer",
+                              entry.path.string(), most_open_traces());
+    return;
+  }
   analyze::OpenOptions options;
   // The index of a file that is still being written would never be used again.
   options.keep_index = !follow || !written_lately(entry.path);
@@ -55,12 +70,13 @@ void Library::load(Entry& entry, bool follow) {
 }
 
 void Library::add_new_files() {
+  std::set<std::filesystem::path> known;
+  for (const Entry& entry : entries_) known.insert(entry.path);
   for (const std::string& source : sources_) {
     const auto found = analyze::traces_in(source);
     if (!found) continue;
     for (const auto& path : *found) {
-      const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.path == path; });
-      if (known) continue;
+      if (!known.insert(path).second) continue;
       Entry entry;
       entry.path = path;
       entry.source = source;

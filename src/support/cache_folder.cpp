@@ -13,6 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "support/regular_file.h"
+
 namespace vramscope::support {
 namespace {
 
@@ -68,11 +70,9 @@ std::optional<CacheFolder> CacheFolder::open(const fs::path& place) {
 }
 
 OwnedFd CacheFolder::read(const std::string& name) const {
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer forever.
-  OwnedFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info{};
-  if (!file || ::fstat(file.get(), &info) != 0) return {};
-  if (!S_ISREG(info.st_mode) || !is_ours(info) || (info.st_mode & 077) != 0) return {};
+  OwnedFd file(open_regular(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW, info));
+  if (!file || !is_ours(info) || (info.st_mode & 077) != 0) return {};
   return file;
 }
 

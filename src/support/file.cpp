@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support/owned_folder.h"
+#include "support/regular_file.h"
 
 namespace vramscope::support {
 namespace {
@@ -97,29 +98,11 @@ Status replace_file(const std::filesystem::path& path, std::string_view text) {
   return status;
 }
 
-namespace {
-
-Status only_regular(const std::filesystem::path& path, const struct stat& info) {
-  if (S_ISDIR(info.st_mode)) return io_error(path, "cannot open", EISDIR);
-  if (!S_ISREG(info.st_mode)) return fail(path.string() + ": not a regular file");
-  return {};
-}
-
-}  // namespace
-
 Result<ReadFile> ReadFile::open(const std::filesystem::path& path) {
-  // Looked at before it is opened: a link in a folder of traces may lead to a device, such as a watchdog or a tape, and opening
-  // one has an effect already. Opened without waiting: a pipe put there in between would wait for a writer forever.
   struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) return io_error(path, "cannot open", errno);
-  if (Status status = only_regular(path, info); !status) return std::unexpected(status.error());
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int fd = open_regular(AT_FDCWD, path.c_str(), O_RDONLY, info);
+  if (fd < 0 && errno == EINVAL) return fail(path.string() + ": not a regular file");
   if (fd < 0) return io_error(path, "cannot open", errno);
-  Status status = ::fstat(fd, &info) != 0 ? Status(io_error(path, "cannot open", errno)) : only_regular(path, info);
-  if (!status) {
-    ::close(fd);
-    return std::unexpected(status.error());
-  }
   return ReadFile(fd, static_cast<std::uint64_t>(info.st_size), path);
 }
 

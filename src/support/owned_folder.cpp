@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/regular_file.h"
+
 namespace vramscope::support {
 
 namespace {
@@ -25,23 +27,6 @@ std::unexpected<Error> io_error(const std::filesystem::path& path, const char* w
 
 // A second name may belong to any other file of the user: archives can contain hard links.
 bool is_our_file(const struct stat& info) { return S_ISREG(info.st_mode) && info.st_uid == geteuid() && info.st_nlink <= 1; }
-
-bool is_regular(const struct stat& info) { return S_ISREG(info.st_mode); }
-
-int open_checked(int folder, const char* path, int flags, bool (*accept)(const struct stat&)) {
-  // Opening a device or a pipe has an effect already, whatever happens next.
-  struct stat info{};
-  if (fstatat(folder, path, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode)) {
-    errno = EPERM;
-    return -1;
-  }
-  const int file = openat(folder, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
-  if (file < 0) return -1;
-  if (fstat(file, &info) == 0 && accept(info)) return file;
-  close(file);
-  errno = EPERM;
-  return -1;
-}
 
 }  // namespace
 
@@ -58,12 +43,23 @@ std::string random_name() {
 }
 
 int open_own_file(const std::filesystem::path& path, int flags) {
-  return open_checked(AT_FDCWD, path.c_str(), flags, [](const struct stat& info) { return is_our_file(info); });
+  struct stat info{};
+  const int file = open_regular(AT_FDCWD, path.c_str(), flags | O_NOFOLLOW, info);
+  if (file < 0 || is_our_file(info)) return file;
+  close(file);
+  errno = EPERM;
+  return -1;
 }
 
-int open_regular_file(const std::filesystem::path& path) { return open_checked(AT_FDCWD, path.c_str(), O_RDONLY, is_regular); }
+int open_regular_file(const std::filesystem::path& path) {
+  struct stat info{};
+  return open_regular(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW, info);
+}
 
-int open_regular_file(int folder, const std::string& name) { return open_checked(folder, name.c_str(), O_RDONLY, is_regular); }
+int open_regular_file(int folder, const std::string& name) {
+  struct stat info{};
+  return open_regular(folder, name.c_str(), O_RDONLY | O_NOFOLLOW, info);
+}
 
 int open_real_folder(const std::filesystem::path& path) {
   return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "support/regular_file.h"
+
 namespace vramscope::symbolize {
 
 namespace {
@@ -45,16 +47,6 @@ bool notes_are_plausible(Elf* elf, std::uint64_t file_size) {
   return true;
 }
 
-// The path comes from a recording: neither a pipe nor a device must block us. Libraries are often loaded through links.
-int open_regular(const std::string& path, struct stat& info) {
-  if (stat(path.c_str(), &info) != 0) return -1;
-  const int file = S_ISREG(info.st_mode) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-  if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode)) return file;
-  if (file >= 0) ::close(file);
-  if (!S_ISREG(info.st_mode)) errno = EINVAL;
-  return -1;
-}
-
 }  // namespace
 
 std::string hexadecimal(const void* bytes, std::size_t length) {
@@ -66,8 +58,10 @@ std::string hexadecimal(const void* bytes, std::size_t length) {
 Result<ElfFile> ElfFile::open(const std::string& path) {
   static const unsigned version = elf_version(EV_CURRENT);
   struct stat info{};
-  const int file = open_regular(path, info);
-  if (file < 0 && errno != EINVAL) return fail(fmt::format("{}: {}; its functions have no names", path, std::strerror(errno)));
+  // Libraries are often loaded through links.
+  const int file = support::open_regular(AT_FDCWD, path.c_str(), O_RDONLY, info);
+  if (file < 0 && errno != EINVAL && errno != EISDIR)
+    return fail(fmt::format("{}: {}; its functions have no names", path, std::strerror(errno)));
   Elf* const elf = file >= 0 && version != EV_NONE ? elf_begin(file, ELF_C_READ_MMAP, nullptr) : nullptr;
   const auto size = static_cast<std::uint64_t>(info.st_size);
   const bool is_elf = elf != nullptr && elf_kind(elf) == ELF_K_ELF;

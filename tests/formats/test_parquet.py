@@ -189,6 +189,36 @@ def test_a_query_spills_into_its_own_folder(made, query, tmp_path):
     assert Path(row["spill"]).name.startswith("vramscope-query-") and not Path(row["spill"]).exists() and row["bar"] is False
 
 
+def test_a_query_that_does_not_fit_into_memory_uses_the_disk(build, run, query, tmp_path):
+    """A million blocks in a trace of a few KiB: its memory is what any trace may use, 512 MiB."""
+    trace = tmp_path / "million.vram"
+    run([build / "tracegen", "million", trace])
+    done = query(trace, "select count(*) as n from (select distinct * from blocks)", "--format", "csv")
+    assert done.stdout == "n\n1000000\n" and not done.stderr
+
+
+def test_a_query_is_bounded_by_the_size_of_the_trace(build, run, query, tmp_path):
+    trace = tmp_path / "million.vram"
+    run([build / "tracegen", "million", trace])
+    settings = [f"current_setting('{name}') as {name}" for name in ("memory_limit", "max_temp_directory_size", "threads")]
+    done = query(trace, "select " + ", ".join(settings), "--format", "json")
+    [row] = json.loads(done.stdout)
+    assert row["memory_limit"].startswith("513.") and row["max_temp_directory_size"].startswith("8.0 GiB") and row["threads"] <= 4
+    done = query(trace, "select * from blocks", code=2)
+    [line] = done.stderr.splitlines()
+    assert not done.stdout and "choose fewer rows or columns, or --format csv" in line
+
+
+def test_a_long_result_is_written_piece_by_piece(made, query):
+    trace, _ = made("autotune")
+    done = query(trace, "select i, i % 7 as j from range(2500) as t(i) order by i", "--format", "json")
+    rows = [{"i": i, "j": i % 7} for i in range(2500)]
+    assert json.loads(done.stdout) == rows and done.stdout == json.dumps(rows, indent=1) + "\n"
+    done = query(trace, "select i from range(2500) as t(i) order by i", "--format", "csv")
+    assert done.stdout.split() == ["i", *map(str, range(2500))]
+    assert query(trace, "select i from range(2500) as t(i) where i < 0", "--format", "json").stdout == "[]\n"
+
+
 def test_a_query_replaces_nothing_that_appears_while_it_runs(made, query, tmp_path):
     """The name of the result is a link to something of the user's by the time DuckDB writes."""
     trace, _ = made("autotune")

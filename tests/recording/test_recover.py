@@ -33,6 +33,41 @@ int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
 """
 
 
+# Kills the collector when it has just created a trace: nothing is in it yet.
+AT_CREATION = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/types.h>
+static int opened(const char* symbol, const char* path, int flags, mode_t mode) {
+  int file = ((int (*)(const char*, int, mode_t))dlsym(RTLD_NEXT, symbol))(path, flags, mode);
+  const size_t length = strlen(path);
+  if (file >= 0 && (flags & O_EXCL) && length > 5 && strcmp(path + length - 5, ".vram") == 0) raise(SIGKILL);
+  return file;
+}
+#define INSTEAD_OF(name)                          \
+  int name(const char* path, int flags, ...) {    \
+    va_list rest;                                 \
+    va_start(rest, flags);                        \
+    const mode_t mode = va_arg(rest, mode_t);     \
+    va_end(rest);                                 \
+    return opened(#name, path, flags, mode);      \
+  }
+INSTEAD_OF(open)
+INSTEAD_OF(open64)
+"""
+
+
+def preload(tmp_path, source):
+    library = tmp_path / "preload.so"
+    (tmp_path / "preload.c").write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "preload.c", "-ldl"], check=True, timeout=60)
+    return str(library)
+
+
 class Interrupted:
     """A run of which the first events are in the trace and the last ones only in the spool."""
 
@@ -78,9 +113,30 @@ def interrupted(vramscope, producer, counters, wait_until):
         spools.append(made.spool)
         return made
 
+    call.spools = spools
     yield call
     for spool in spools:
         shutil.rmtree(spool, ignore_errors=True)
+
+
+@pytest.fixture
+def just_created(vramscope, producer, counters, wait_until, interrupted, tmp_path, monkeypatch):
+    """just_created(folder) -> Interrupted, with a trace that is still empty"""
+
+    def call(folder):
+        with monkeypatch.context() as environment:
+            environment.setenv("LD_PRELOAD", preload(tmp_path, AT_CREATION))
+            run = start(vramscope, producer, folder, counters)
+        child = producer_pid(run.pid, wait_until)
+        run.wait(600)
+        run.stderr.close()
+        wait_for_first_event(counters, wait_until)
+        kill_and_wait(child)
+        made = Interrupted(vramscope, folder, counters)
+        interrupted.spools.append(made.spool)
+        return made
+
+    return call
 
 
 def give_copies(whole, trace, cut):
@@ -162,10 +218,8 @@ def test_a_full_disk_changes_nothing(interrupted, tmp_path, share, has_trace):
 @pytest.fixture
 def at_rename(tmp_path):
     """at_rename(signal) -> environment in which a recovery sends itself the signal before a trace gets its name"""
-    library = tmp_path / "at_rename.so"
-    (tmp_path / "at_rename.c").write_text(AT_RENAME)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "at_rename.c", "-ldl"], check=True, timeout=60)
-    return lambda number: {**os.environ, "LD_PRELOAD": str(library), "SIGNAL_AT_RENAME": str(int(number))}
+    library = preload(tmp_path, AT_RENAME)
+    return lambda number: {**os.environ, "LD_PRELOAD": library, "SIGNAL_AT_RENAME": str(int(number))}
 
 
 def test_a_recovery_that_is_killed_is_repeated(interrupted, tmp_path, at_rename):
@@ -195,4 +249,49 @@ def test_one_recovery_at_a_time(vramscope, interrupted, tmp_path, at_rename):
         os.kill(first.pid, signal.SIGCONT)
         _, errors = first.communicate(timeout=600)
     assert first.returncode == 0, errors
+    run.check_whole()
+
+
+def test_a_trace_that_was_just_created_is_replaced(just_created, tmp_path):
+    run = just_created(tmp_path / "out")
+    assert run.trace.stat().st_size == 0
+    bystander = run.trace.with_name(f"{run.trace.stem}-7.vram")
+    bystander.touch()  # its name matches, but the collector did not create it
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    run.check_whole()
+    assert sorted(run.folder.glob("*.vram")) == sorted([run.trace, bystander]) and bystander.stat().st_size == 0
+
+
+def a_link(trace, aside):
+    aside.touch()
+    trace.symlink_to(aside)
+
+
+def a_second_name(trace, aside):
+    aside.touch()
+    trace.hardlink_to(aside)
+
+
+def a_text(trace, aside):
+    trace.write_text("mine")
+
+
+def a_folder(trace, aside):
+    trace.mkdir()
+
+
+@pytest.mark.parametrize("thing", [a_link, a_second_name, a_text, a_folder])
+def test_what_took_the_place_of_an_empty_trace_is_kept(just_created, tmp_path, thing):
+    run = just_created(tmp_path / "out")
+    run.trace.unlink()
+    aside = tmp_path / "aside"
+    thing(run.trace, aside)
+    before = run.trace.lstat()
+    done = run.recover()
+    assert done.returncode == 0, done.stderr
+    after = run.trace.lstat()
+    assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
+    assert not aside.exists() or aside.stat().st_size == 0
+    run.trace = run.trace.with_name(f"{run.trace.stem}-2.vram")
     run.check_whole()

@@ -1,6 +1,8 @@
 """The server of the built program: who gets in, and who cannot keep the owner out."""
 import http.client
 import re
+import resource
+import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -29,12 +31,16 @@ def serve(vramscope):
 
 
 def ask(port, token, path="/api/hello"):
+    return get(port, token, path)[0]
+
+
+def get(port, token, path):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
     answer = connection.getresponse()
-    answer.read()
+    text = answer.read()
     connection.close()
-    return answer.status
+    return answer.status, text
 
 
 def test_the_token_is_in_no_list_of_processes(serve, tmp_path):
@@ -80,6 +86,40 @@ def test_few_descriptors(vramscope):
         assert [ask(int(port), token) for _ in range(5)] == [200] * 5
         for peer in silent:
             peer.close()
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """More traces than fit into a limit of 64 open files."""
+    folder = tmp_path_factory.mktemp("many")
+    for i in range(80):
+        shutil.copy(TRACE, folder / f"{i:02}.vram")
+    return folder
+
+
+def with_open_files(soft, hard):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("verb", ["serve", "report"])
+def test_more_traces_than_open_files(vramscope, many, tmp_path, verb):
+    done = subprocess.run([vramscope, verb, many], capture_output=True, text=True, timeout=300, cwd=tmp_path, preexec_fn=with_open_files(64, 64))
+    assert done.returncode == 2 and not done.stdout and not list(tmp_path.iterdir())
+    [line] = done.stderr.splitlines()
+    assert "80 traces" in line and "ulimit -n" in line and "allows for 14" in line
+
+
+def test_a_limit_that_may_be_raised_is_raised(vramscope, many, tmp_path):
+    report = tmp_path / "report.html"
+    done = subprocess.run([vramscope, "report", many, "-o", report], capture_output=True, text=True, timeout=300, preexec_fn=with_open_files(64, 1024))
+    assert done.returncode == 0 and "open files" not in done.stderr, done.stderr
+    server = subprocess.Popen([vramscope, "serve", many], stdout=subprocess.PIPE, text=True, preexec_fn=with_open_files(64, 1024))
+    try:
+        port, token = re.search(r":(\d+)/#token=(\S+)", server.stdout.readline()).groups()
+        assert [get(int(port), token, f"/api/peak?trace={i}")[0] for i in (0, 79)] == [200, 200]
     finally:
         server.terminate()
         server.wait(30)

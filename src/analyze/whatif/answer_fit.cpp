@@ -106,8 +106,11 @@ Status grows(const Inputs& inputs, const Forecaster& forecaster) {
   if (inputs.runs.size() == 1)
     return fail(
         fmt::format("{}: no block grows with the {}; record the program at another one, too", inputs.names.front(), unit));
-  return fail(fmt::format("nothing grows from {} {} ({}) to {} ({}); check that the recordings really differ", unit,
-                          inputs.batches.front(), inputs.names.front(), inputs.batches.back(), inputs.names.back()));
+  return fail(
+      fmt::format("nothing grows from {} {} ({}) to {} ({}); if those are not their {}, set them with --batches; otherwise "
+                  "record the program at another {}",
+                  unit, inputs.batches.front(), inputs.names.front(), inputs.batches.back(), inputs.names.back(),
+                  inputs.by_length ? "sequence lengths" : "batch sizes", inputs.by_length ? "sequence length" : "batch size"));
 }
 
 Result<std::vector<FitCard>> cards_for(const FitRequest& request, const RecordedPool& recorded, Bytes outside) {

@@ -21,18 +21,29 @@ constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(th
 constexpr bool kSanitized = false;
 #endif
 
+std::uint64_t g_stored = 0;  // bytes of all traces so far
+
+void set_limit(std::uint64_t bytes) {
+  rlimit limit{};
+  if (kSanitized || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
 }  // namespace
 
 void limit_memory(std::span<const std::filesystem::path> traces) {
-  static std::uint64_t all = 0;
   for (const auto& trace : traces) {
     // Holes cost a file nothing.
-    if (const auto file = support::ReadFile::open(trace)) all += file->stored();
+    if (const auto file = support::ReadFile::open(trace)) g_stored += file->stored();
   }
-  rlimit limit{};
-  if (kSanitized || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, support::memory_for(all));
-  ::setrlimit(RLIMIT_DATA, &limit);
+  set_limit(support::memory_for(g_stored));
+}
+
+std::uint64_t limit_memory_of_query() {
+  const std::uint64_t memory = support::memory_for(g_stored);
+  set_limit(2 * memory);
+  return memory;
 }
 
 }  // namespace vramscope::cli

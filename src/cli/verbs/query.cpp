@@ -11,6 +11,7 @@
 #include "cli/python_script.h"
 #include "cli/query_script.h"
 #include "cli/run/launch.h"
+#include "cli/run/memory_limit.h"
 #include "cli/run_folder.h"
 #include "cli/verb.h"
 #include "cli/write_tables.h"
@@ -79,7 +80,8 @@ class QueryVerb final : public VerbBody {
     Status written = write_tables(traces, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
-      return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output, sql});
+      return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output,
+                                    fmt::format("{}", limit_memory_of_query()), sql});
     };
     const auto code = output_.empty() ? ask("") : write_new(output_, ask);
     folder->remove([](std::string_view) { return true; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/open_files.h"
 #include "cli/output_file.h"
 #include "cli/run/memory_limit.h"
 #include "cli/run_folder.h"
@@ -51,6 +52,7 @@ class ReportVerb final : public VerbBody {
       return fail(fmt::format("{} exists and is not a report; choose an output file with -o", file));
     for (const std::string& place : *places)
       if (const auto traces = analyze::traces_in(place)) limit_memory(*traces);
+    if (const Status ok = allow_open_files(*places); !ok) return std::unexpected(ok.error());
     auto library = serve::Library::open(*places, false);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "analyze/api.h"
+#include "cli/open_files.h"
 #include "cli/run_folder.h"
 #include "cli/source_root.h"
 #include "cli/verb.h"
@@ -68,6 +69,7 @@ class ServeVerb final : public VerbBody {
     if (!root) return std::unexpected(root.error());
     const auto places = places_of(traces_);
     if (!places) return std::unexpected(places.error());
+    if (const Status ok = allow_open_files(*places); !ok) return std::unexpected(ok.error());
     auto library = serve::Library::open(*places, true);
     if (!library) return std::unexpected(library.error());
     const std::shared_ptr<serve::Library> shared = std::move(*library);

@@ -59,11 +59,11 @@ FreshTrace::~FreshTrace() {
   if (!kept_) remove_fresh(path_);
 }
 
-Result<std::filesystem::path> FreshTrace::keep(const std::filesystem::path& stored) {
+Result<std::filesystem::path> FreshTrace::keep(const std::filesystem::path& place) {
   if (Status status = sync(path_); !status) return std::unexpected(status.error());
-  std::filesystem::path name = stored;
-  if (!stored.empty()) {
-    kept_ = rename(path_.c_str(), stored.c_str()) == 0;
+  std::filesystem::path name = place;
+  if (!place.empty()) {
+    kept_ = rename(path_.c_str(), place.c_str()) == 0;
   } else {
     for (int n = 1; !kept_ && n <= kMostNames; ++n) {
       name = output_ / trace_name(stem_, n);

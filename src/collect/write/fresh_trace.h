@@ -19,9 +19,9 @@ class FreshTrace {
   ~FreshTrace();
 
   const std::filesystem::path& path() const { return path_; }
-  // Waits until the file is on disk, and renames it: to `stored`, which is replaced, or to a new name if that is empty. Returns
-  // the name.
-  Result<std::filesystem::path> keep(const std::filesystem::path& stored);
+  // Waits until the file is on disk, and renames it: to `place`, where it replaces what is there, or to a new name if `place` is
+  // an empty path. Returns the name.
+  Result<std::filesystem::path> keep(const std::filesystem::path& place);
 
  private:
   std::filesystem::path output_;

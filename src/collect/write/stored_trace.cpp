@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,18 @@ std::optional<StoredTrace> find_stored(const StoredSearch& search) {
     if (found && (!best || is_better(*found, *best))) best = std::move(found);
   }
   return best;
+}
+
+std::filesystem::path find_empty(const StoredSearch& search) {
+  const std::string name = read_own_note(search.note);
+  if (!may_be_named(name, search)) return {};
+  const std::filesystem::path path = search.output / name;
+  const int file = support::open_own_file(path, O_RDONLY);
+  if (file < 0) return {};
+  struct stat info{};
+  const bool empty = fstat(file, &info) == 0 && info.st_size == 0;
+  close(file);
+  return empty ? path : std::filesystem::path();
 }
 
 }  // namespace vramscope::collect

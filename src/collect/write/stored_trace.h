@@ -32,5 +32,8 @@ struct StoredSearch {
 // Only files of our own user count: anyone may be able to write to the run folder. Where several match, one without an end is
 // preferred, then the one with the most events.
 std::optional<StoredTrace> find_stored(const StoredSearch& search);
+// The file that the collector had only just created when it died: the one that the note names, if it is our own and empty.
+// Otherwise an empty path.
+std::filesystem::path find_empty(const StoredSearch& search);
 
 }  // namespace vramscope::collect

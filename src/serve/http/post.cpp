@@ -83,8 +83,10 @@ Result<std::string> status_line(int fd, Clock::time_point deadline) {
 Result<Url> parse_url(std::string_view text, const Url& defaults) {
   constexpr std::string_view kScheme = "http://";
   if (text.starts_with("https://"))
-    return fail(
-        fmt::format("\"{}\": https is not supported; run an OpenTelemetry Collector here that sends there, and name that", text));
+    return fail(fmt::format(
+        "\"{}\": https is not supported; run an OpenTelemetry Collector on this machine that forwards to it, and pass "
+        "the http:// address of that Collector",
+        text));
   if (!text.starts_with(kScheme)) return invalid(text);
   // A control character or a space would end the request's first line.
   if (std::ranges::any_of(text, [](unsigned char c) { return c <= ' ' || c == 0x7f; })) return invalid(text);
