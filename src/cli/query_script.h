@@ -51,8 +51,9 @@ try:
     names = [column[0] for column in relation.description]
     rows = relation.fetchall()
 except duckdb.Error as error:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    print("vramscope: query: " + printable(lines[0]), file=sys.stderr)
+    # Without the part that points at a place in the SQL, which takes several lines; with the names that may have been meant.
+    said = str(error).split("\nLINE ")[0]
+    print("vramscope: query: " + printable(" ".join(said.split())), file=sys.stderr)
     sys.exit(2)
 if form == "json":
     print(json.dumps([dict(zip(names, map(as_json, row))) for row in rows], default=str, indent=1))
