@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 stamps := .cache/stamps
 python := .venv/bin/python
-venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plots $(stamps)/prometheus
+venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plots $(stamps)/prometheus $(stamps)/memory-viz
 # TORCH=0 omits PyTorch, whose packages are a 3 GB download.
 ifneq ($(TORCH),0)
 venvs += $(stamps)/venv-torch
@@ -78,6 +78,10 @@ $(stamps)/prometheus: | $(stamps)/packages-test
 	@tools/setup.sh unpacked prometheus
 	@touch $@
 
+$(stamps)/memory-viz: | $(stamps)/packages-test
+	@tools/setup.sh memory_viz
+	@touch $@
+
 # Fetching waits for the network, unpacking for the disk: two at a time.
 environments: | $(stamps)/packages-test
 	@$(MAKE) -s --no-print-directory -j 2 $(venvs)
@@ -124,7 +128,7 @@ check: everything $(stamps)/venv
 test-frameworks: everything environments
 	@$(python) tools/run_tests.py --tier frameworks
 
-test-browser: everything $(stamps)/venv
+test-browser: everything $(stamps)/venv $(stamps)/memory-viz
 	@$(python) tools/run_tests.py --tier browser
 
 test-gpu: build

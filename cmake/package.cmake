@@ -4,7 +4,8 @@ set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 install(TARGETS vramscope RUNTIME DESTINATION bin)
 install(FILES $<TARGET_FILE:vramscope_inject> $<TARGET_FILE:vramscope_tfops> DESTINATION lib/vramscope)
 install(DIRECTORY python/vramscope DESTINATION lib/vramscope/python PATTERN __pycache__ EXCLUDE)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/vramscope)
+install(FILES LICENSE DESTINATION share/doc/vramscope RENAME copyright) # where Debian wants it
+install(FILES README.md CHANGELOG.md DESTINATION share/doc/vramscope)
 install(DIRECTORY examples/metrics DESTINATION share/doc/vramscope/examples)
 # The man pages are what --help says, so that they are written when the program exists.
 install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/gen_man.py ${CMAKE_BINARY_DIR}/vramscope

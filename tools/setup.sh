@@ -5,6 +5,7 @@
 #   setup.sh folder FOLDER FILE   the Python packages of FILE in a folder for PYTHONPATH
 #   setup.sh plugins FILE         the library in each of the wheels that FILE names, as .cache/plugins/VERSION/xla_cuda_plugin.so
 #   setup.sh unpacked PACKAGE     the files of a Debian package as .cache/PACKAGE, not installed: its service would start
+#   setup.sh memory_viz           the script of PyTorch's memory_viz as .cache/memory_viz/MemoryViz.js
 #   setup.sh node                 prints the folder of a node >= 20, fetched through npm where the system has an older one
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -110,6 +111,28 @@ setup_unpacked() {
   fi
   dpkg-deb --extract "$folder/$1"_*.deb "$folder"
   rm -f "$folder/$1"_*.deb
+}
+
+# No package of Python or npm contains it: pages load it from a CDN. Debian has the source of PyTorch in the archive that this machine
+# uses, whichever edition of Debian it runs.
+setup_memory_viz() {
+  local folder=.cache/memory_viz name=pytorch_2.6.0+dfsg.orig.tar.xz archive
+  local sha256=099a9601bc40d67656e75735c44abedb0fbe92d08817852ab7472eebb7e6ddff
+  [ ! -e "$folder/MemoryViz.js" ] || return 0
+  archive=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' | awk '$1 !~ /security/ { print $2; exit }')
+  mkdir -p "$folder"
+  tools/progress.sh "memory_viz of PyTorch" /usr/lib/apt/apt-helper download-file \
+    "${archive%/}/pool/main/p/pytorch/$name" "$folder/$name" "SHA256:$sha256"
+  python3 - "$folder/$name" "$folder/MemoryViz.js" <<'PYTHON'
+import sys, tarfile
+from pathlib import Path
+with tarfile.open(sys.argv[1]) as source:
+    for member in source:
+        if member.name.endswith("/torch/utils/viz/MemoryViz.js"):
+            Path(sys.argv[2]).write_bytes(source.extractfile(member).read())
+            break
+PYTHON
+  rm "$folder/$name"
 }
 
 setup_node() {

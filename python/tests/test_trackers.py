@@ -5,11 +5,25 @@ import pytest
 CLIENTS = {
     "wandb": """
 class Run:
-    logged, axes = [], {}
+    def __init__(self):
+        self.step, self.axes, self._rows, self._row = 0, {}, [], {}
     def define_metric(self, name, step_metric=None, step_sync=None, hidden=None, summary=None, overwrite=None):
         self.axes[name] = step_metric
+    def _write(self, step):
+        if self._row:
+            self._rows.append(self._row)
+        self.step, self._row = step, {}
     def log(self, data, step=None, commit=None):
-        self.logged.append(dict(data))
+        if step is not None and step < self.step:
+            return                              # dropped, with a warning
+        if step is not None and step > self.step:
+            self._write(step)
+        self._row.update(data)
+        if commit if commit is not None else step is None:
+            self._write(self.step + 1)
+    @property
+    def logged(self):
+        return self._rows + [self._row] * bool(self._row)
 run = None
 def init():
     global run
@@ -70,6 +84,8 @@ model.fit(x, y, batch_size=4, epochs=2, verbose=0, callbacks=[memory])
 ends = [[r.batch, r.current / 2**20, r.peak / 2**20] for r in memory.rows if r.at == "end"]
 sent = {"wandb": list(wandb.run.logged), "mlflow": list(mlflow.logged), "comet": list(comet_ml.get_running_experiment().logged)}
 
+axes = wandb.run.axes
+
 rows = MemoryRows("CPU:0", target_batches=[2], log_to="mlflow")
 mlflow.logged.clear()
 for epoch in (1, 2):
@@ -80,6 +96,17 @@ for epoch in (1, 2):
     rows.read("train", epoch, None, "end")
 steps = [[sorted(values)[0], step] for values, step in mlflow.logged]
 
+wandb.init()
+ours = MemoryRows("CPU:0", log_to="wandb")
+for epoch in range(1, 6):
+    ours.read("train", epoch, None, "begin")
+    ours.read("train", epoch, None, "end")
+    ours.read("evaluate", epoch, None, "begin")
+    ours.read("evaluate", epoch, None, "end")
+    if epoch < 4:
+        wandb.run.log({"loss": epoch}, step=epoch)
+beside = [[row.get("memory/train/step"), row.get("memory/evaluate/step"), row.get("loss")] for row in wandb.run.logged]
+
 def broken(*_, **__):
     raise ConnectionError("the server is gone")
 mlflow.log_metrics = broken
@@ -88,7 +115,7 @@ with warnings.catch_warnings(record=True) as caught:
     other = vk.MemoryCallback(log_to=("mlflow", "comet"))
     before = len(comet_ml.get_running_experiment().logged)
     model.fit(x, y, epochs=3, verbose=0, callbacks=[other])
-print(json.dumps({"refused": refused, "ends": ends, "sent": sent, "axes": wandb.run.axes, "steps": steps,
+print(json.dumps({"refused": refused, "ends": ends, "sent": sent, "axes": axes, "beside": beside, "steps": steps,
                   "warned": [str(w.message) for w in caught if "vramscope" in str(w.message)],
                   "went_on": len(comet_ml.get_running_experiment().logged) - before}))
 """
@@ -103,7 +130,12 @@ def test_trackers_get_the_rows_of_the_callback(run_python, python, clients):
     steps = [2, 0, 6, 1]                    # batch 2 of 4, epoch 0, batch 6 of 8, epoch 1: as Keras' own TensorBoard callback counts
     assert answer["sent"]["mlflow"] == answer["sent"]["comet"] == [[values, step] for values, step in zip(expected, steps)]
     axes = ["memory/train_batch/step", "memory/train/step"] * 2
-    assert answer["sent"]["wandb"] == [{**values, axis: step} for values, axis, step in zip(expected, axes, steps)]
+    # A row of W&B has one reading of each axis.
+    points = [{**values, axis: step} for values, axis, step in zip(expected, axes, steps)]
+    assert answer["sent"]["wandb"] == [{**points[0], **points[1]}, {**points[2], **points[3]}]
+    # A program that counts the steps itself keeps all that it logs.
+    assert [row[2] for row in answer["beside"] if row[2] is not None] == [1, 2, 3]
+    assert [row[0] for row in answer["beside"] if row[0] is not None] == [row[1] for row in answer["beside"] if row[1] is not None] == [0, 1, 2, 3, 4]
     assert {name: axis for name, axis in answer["axes"].items() if axis == axes[0]}.keys() == expected[0].keys()
     assert answer["steps"] == [["memory/train_batch/cpu0/current_mib", 2], ["memory/train/cpu0/current_mib", 0],
                                ["memory/train_batch/cpu0/current_mib", 5], ["memory/train/cpu0/current_mib", 1]]

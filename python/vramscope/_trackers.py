@@ -4,7 +4,8 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple, Union
+from weakref import WeakKeyDictionary
 
 _MIB = 1 << 20
 Values = Dict[str, float]
@@ -17,12 +18,23 @@ class _Tracker(NamedTuple):
     log: Callable[[Any, Any, Values, str, int], object]
 
 
+# Of each run of Weights & Biases: the step of the row that it has not written yet, and our axes in that row.
+_unwritten: "WeakKeyDictionary[Any, Tuple[int, Set[str]]]" = WeakKeyDictionary()
+
+
 def _log_wandb(_: Any, run: Any, values: Values, axis: str, step: int) -> None:
-    # Steps of a run must not go back, and the program counts its own: our metrics have an axis of their own.
+    # Our metrics have an axis of their own. The program may count the steps of the run, and W&B drops what it logs at one that is over: so
+    # a reading goes into the row that the program writes next, and a new row begins only where that one has a reading of this axis.
     step_metric = f"{axis}/step"
     for name in values:
         run.define_metric(name, step_metric=step_metric)
-    run.log({**values, step_metric: step})
+    at, axes = _unwritten.get(run, (run.step, set()))
+    if at == run.step and axis in axes:
+        run.log({}, commit=True)
+    if at != run.step:
+        axes = set()
+    run.log({**values, step_metric: step}, commit=False)
+    _unwritten[run] = run.step, axes | {axis}
 
 
 _TRACKERS = {

@@ -55,6 +55,7 @@ def run():
         raise duckdb.Error("the query has no result")
     if form == "parquet":
         relation.write_parquet(output)
+<<<<<<< HEAD
     else:
         {"json": show_json, "csv": show_csv, "table": show_table}[form]([column[0] for column in relation.description], rows_of(relation))
 
@@ -71,6 +72,19 @@ def show_json(names, rows):
     print(end)
 
 def show_csv(names, rows):
+=======
+        sys.exit(0)
+    names = [column[0] for column in relation.description]
+    rows = relation.fetchall()
+except duckdb.Error as error:
+    # Without the part that points at a place in the SQL, which takes several lines; with the names that may have been meant.
+    said = str(error).split("\nLINE ")[0]
+    print("vramscope: query: " + printable(" ".join(said.split())), file=sys.stderr)
+    sys.exit(2)
+if form == "json":
+    print(json.dumps([dict(zip(names, map(as_json, row))) for row in rows], default=str, indent=1))
+elif form == "csv":
+>>>>>>> b19
     class Harmless:  # a terminal obeys what a name in a trace tells it to do
         def write(self, text):
             sys.stdout.write("\n".join(map(printable, text.split("\n"))))

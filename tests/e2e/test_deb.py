@@ -27,3 +27,7 @@ def test_it_records(unpacked, run, tmp_path):
 def test_every_verb_has_a_man_page(unpacked, root):
     verbs = {path.stem for path in (root / "src/cli/verbs").glob("*.cpp")}
     assert {path.name for path in (unpacked / "share/man/man1").iterdir()} == {"vramscope.1", *(f"vramscope-{verb}.1" for verb in verbs)}
+
+
+def test_the_license_is_where_debian_wants_it(unpacked, root):
+    assert (unpacked / "share/doc/vramscope/copyright").read_bytes() == (root / "LICENSE").read_bytes()

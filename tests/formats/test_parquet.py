@@ -163,6 +163,9 @@ def test_wrong_queries(made, query, vramscope, run, tmp_path):
     for words in ([trace, "selekt 1"], [trace, ""], [trace, "-- nothing"], [trace], [trace, "select 1", "--format", "parquet"]):
         done = query(*words, code=2)
         assert done.stderr.count("\n") == 1 and done.stdout == ""
+    # With what may have been meant, as DuckDB says it.
+    assert '"blocks"' in query(trace, "select * from block", code=2).stderr
+    assert '"granted"' in query(trace, "select grantd\nfrom blocks", code=2).stderr
     python = tmp_path / "python3"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
     python.chmod(0o755)
