@@ -55,7 +55,6 @@ def run():
         raise duckdb.Error("the query has no result")
     if form == "parquet":
         relation.write_parquet(output)
-<<<<<<< HEAD
     else:
         {"json": show_json, "csv": show_csv, "table": show_table}[form]([column[0] for column in relation.description], rows_of(relation))
 
@@ -72,19 +71,6 @@ def show_json(names, rows):
     print(end)
 
 def show_csv(names, rows):
-=======
-        sys.exit(0)
-    names = [column[0] for column in relation.description]
-    rows = relation.fetchall()
-except duckdb.Error as error:
-    # Without the part that points at a place in the SQL, which takes several lines; with the names that may have been meant.
-    said = str(error).split("\nLINE ")[0]
-    print("vramscope: query: " + printable(" ".join(said.split())), file=sys.stderr)
-    sys.exit(2)
-if form == "json":
-    print(json.dumps([dict(zip(names, map(as_json, row))) for row in rows], default=str, indent=1))
-elif form == "csv":
->>>>>>> b19
     class Harmless:  # a terminal obeys what a name in a trace tells it to do
         def write(self, text):
             sys.stdout.write("\n".join(map(printable, text.split("\n"))))
@@ -118,8 +104,9 @@ except (MemoryError, duckdb.OutOfMemoryException):
     print(f"vramscope: query: needs more memory or disk than traces of this size may use; {remedy}", file=sys.stderr)
     sys.exit(2)
 except duckdb.Error as error:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    print("vramscope: query: " + printable(lines[0]), file=sys.stderr)
+    # Without the part that points at a place in the SQL, which takes several lines; with the names that may have been meant.
+    said = str(error).split("\nLINE ")[0]
+    print("vramscope: query: " + printable(" ".join(said.split())), file=sys.stderr)
     sys.exit(2)
 )PY";
 

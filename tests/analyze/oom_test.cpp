@@ -290,11 +290,10 @@ TEST_F(Oom, ActivationsOfAForwardPassThatFailedAreNoScratch) {
 // An eager loop reports a step when its optimizer has run; what repeats before that builds the model. Einsum's result is memory
 // that it requested as scratch.
 TEST_F(Oom, FirstStepOfAnEagerLoop) {
-  fs::remove(path_);
   Maker::Options options;
   options.pool.limit = options.pool.device = 64 * kMiB;
   options.pool.growth = false;
-  Maker maker = Maker::create(path_, options).value();
+  Maker maker = new_trace(options);
   for (int weight = 0; weight < 12; ++weight)
     for (const char* op : {"RandomUniform", "Sub", "Mul", "AddV2"}) maker.free(maker.alloc({op, "output", 4096}).value());
   maker.mark(trace::MarkKind::tape, trace::MarkEdge::begin, "tape", 1);
@@ -303,9 +302,7 @@ TEST_F(Oom, FirstStepOfAnEagerLoop) {
   EXPECT_TRUE(maker.alloc({"MatMul", "output", 16 * kMiB}).has_value());
   EXPECT_FALSE(maker.alloc({"MatMul", "output", 32 * kMiB}).has_value());
   ASSERT_TRUE(maker.finish());
-  OpenOptions open;
-  open.keep_index = false;
-  const Engine engine = Engine::open(path_, open).value();
+  const Engine engine = opened();
   EXPECT_EQ(engine.steps().steps.size(), 1u) << engine.steps().sentence;
   const OomEvent e = engine.ooms().events.at(0);
   EXPECT_EQ(e.step, 1);
