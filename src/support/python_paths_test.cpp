@@ -14,6 +14,13 @@ TEST(PythonPaths, WhatPythonAndItsPackageManagersInstalled) {
 
 TEST(PythonPaths, OurOwnFilesInACheckout) { EXPECT_TRUE(is_installed_python("/srv/checkout/python/vramscope/_hooks/torch.py")); }
 
+TEST(PythonPaths, FilesOfTorchInductor) {
+  EXPECT_TRUE(is_generated_python("/tmp/torchinductor_root/bs/cbs5m2qxqtfga6i6lioeayxk7ghvj6khjybjcynvik665knehvgw.py"));
+  EXPECT_FALSE(is_generated_python("/srv/study/train_the_model_that_has_a_name_of_fifty_two_characte.py"));
+  EXPECT_FALSE(is_generated_python("/srv/study/train.py"));
+  EXPECT_FALSE(is_generated_python(""));
+}
+
 TEST(PythonPaths, FoldersOfTheUserWithSimilarNames) {
   EXPECT_FALSE(is_installed_python("/srv/study/vramscope/examples/train.py"));
   EXPECT_FALSE(is_installed_python("/vramscope/train.py"));

@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
+#include "support/python_paths.h"
 #include "support/units.h"
 #include "whatif/replay/bfc.h"
 
@@ -257,17 +259,46 @@ RecordedPool from_event(const RecordedPool& recorded, std::size_t position) {
   return out;
 }
 
+namespace {
+
+std::vector<bool> generated_frames(const trace::Dictionaries& dictionaries) {
+  std::vector<bool> out;
+  for (const trace::Frame& frame : dictionaries.frames)
+    out.push_back(support::is_generated_python(text_of(dictionaries, frame.file)));
+  return out;
+}
+
+// Equal in recordings of the same program at other batch sizes, for which TorchInductor writes other files.
+std::string place_of(const trace::Dictionaries& dictionaries, const std::vector<bool>& generated, std::size_t stack) {
+  if (stack >= dictionaries.stacks.size()) return "0";
+  const auto& frames = dictionaries.stacks[stack].frames;
+  const auto is_generated = [&](trace::FrameId id) {
+    return static_cast<std::size_t>(id) < generated.size() && generated[static_cast<std::size_t>(id)];
+  };
+  if (std::ranges::none_of(frames, is_generated)) return std::to_string(dictionaries.stacks[stack].hash);
+  std::string out;
+  for (const trace::FrameId id : frames) {
+    if (static_cast<std::size_t>(id) >= dictionaries.frames.size()) continue;
+    const trace::Frame& frame = dictionaries.frames[static_cast<std::size_t>(id)];
+    out += text_of(dictionaries, frame.function);
+    if (!is_generated(id)) out += fmt::format(" {}:{}", text_of(dictionaries, frame.file), frame.line);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<whatif::Request> requests_of(const Store& store, const RecordedPool& recorded) {
   const trace::Dictionaries& dictionaries = store.dictionaries();
+  const std::vector<bool> generated = generated_frames(dictionaries);
   std::vector<std::uint64_t> key_of(dictionaries.sites.size(), 0);
   for (std::size_t i = 0; i < key_of.size(); ++i) {
     const trace::Site& site = dictionaries.sites[i];
-    const auto stack = static_cast<std::size_t>(site.stack);
     std::string key(store.text(site.op));
     key += '\n';
     key += store.text(site.region);
-    key += '\n' + std::to_string(stack < dictionaries.stacks.size() ? dictionaries.stacks[stack].hash : 0) + '\n' +
-           std::to_string(site.dtype);
+    key += '\n' + place_of(dictionaries, generated, static_cast<std::size_t>(site.stack)) + '\n' + std::to_string(site.dtype);
     key_of[i] = std::hash<std::string>{}(key);
   }
   std::vector<whatif::Request> out;
