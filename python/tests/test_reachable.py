@@ -106,8 +106,11 @@ def work(monkeypatch):
     return done
 
 
-def test_the_work_of_a_look_has_a_limit(step, work):
-    """In a process with as many objects as TensorFlow makes, and with containers that no variable of the program leads to."""
+def test_the_work_of_a_look_has_a_limit(step, work, request):
+    """In a process with as many objects as TensorFlow makes, and with containers that no variable of the program leads to: a cycle that
+    the collector has not found yet."""
+    request.addfinalizer(gc.enable)
+    gc.disable()
     many = [[number] for number in range(300_000)]
     numbers = list(range(1_000_000))
     unreachable = [few()]

@@ -29,7 +29,8 @@ bool sections_are_plausible(Elf* elf, std::uint64_t file_size) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) return false;
     if (header.sh_type == SHT_NOBITS) continue;
-    if (header.sh_size > file_size || (total += header.sh_size) > file_size) return false;
+    if (header.sh_size > file_size - total) return false;
+    total += header.sh_size;
     if (elf_ndxscn(section) == names && header.sh_size > kLongestSectionNames) return false;
   }
   return true;
@@ -42,7 +43,9 @@ bool notes_are_plausible(Elf* elf, std::uint64_t file_size) {
   for (std::size_t i = 0; i < segments; ++i) {
     GElf_Phdr header;
     if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) return false;
-    if (header.p_type == PT_NOTE && (header.p_filesz > file_size || (total += header.p_filesz) > file_size)) return false;
+    if (header.p_type != PT_NOTE) continue;
+    if (header.p_filesz > file_size - total) return false;
+    total += header.p_filesz;
   }
   return true;
 }
