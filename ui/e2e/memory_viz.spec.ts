@@ -6,7 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import { expect, test, type Page } from "@playwright/test";
 import { build as bundle } from "vite";
-import { build, json, noTensorFlow, root, trace, vramscope } from "./program";
+import { build, noTensorFlow, root, trace, vramscope } from "./program";
 
 const SCRIPT = path.join(root, ".cache/memory_viz/MemoryViz.js");
 const PAGE = `<!doctype html><head></head><body><script type="module">
