@@ -18,7 +18,7 @@ venvs := $(stamps)/venv $(stamps)/venv-tf218 $(stamps)/venv-tf216 $(stamps)/plot
 ifneq ($(TORCH),0)
 venvs += $(stamps)/venv-torch
 endif
-# JAX=0 omits JAX: its CUDA plugins are a 270 MB download, its packages for the CPU one of 200 MB.
+# JAX=0 omits JAX: its CUDA plugins are a 730 MB download, its packages for the CPU one of 200 MB.
 ifneq ($(JAX),0)
 venvs += $(stamps)/jax-plugins $(stamps)/venv-jax
 endif
@@ -70,7 +70,7 @@ $(stamps)/plots: tools/requirements/plots.txt | $(stamps)/venv
 	@tools/setup.sh folder .cache/plots $<
 	@touch $@
 
-$(stamps)/jax-plugins $(stamps)/jax-plugins-soak: $(stamps)/%: tools/requirements/%.txt | $(stamps)/venv
+$(stamps)/jax-plugins: tools/requirements/jax-plugins.txt | $(stamps)/venv
 	@tools/setup.sh plugins $<
 	@touch $@
 
@@ -153,7 +153,7 @@ FUZZ_SECONDS ?= 60
 fuzz: | $(stamps)/packages-test
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-soak: everything environments $(stamps)/jax-plugins-soak
+soak: everything environments
 	@$(python) -m pytest -m soak --timeout 7200 -n $(JOBS) --dist load tests
 
 clean:

@@ -7,10 +7,7 @@ import plugin_symbols
 import pytest
 from tensorflow_support import Recording, replay
 
-def with_soak(*versions):
-    return [*versions, *(pytest.param(version, marks=pytest.mark.soak) for version in ("0.4.38", "0.6.2", "0.8.0", "0.12.0.1"))]
-
-
+VERSIONS = ["0.4.30", "0.6.2", "0.8.0", "0.11.2", "0.12.0.1"]
 POOL = "GPU_0_bfc"
 OPERATIONS = 20_000
 
@@ -59,14 +56,14 @@ def assert_equal(recording):
     return events
 
 
-@pytest.mark.parametrize("version", with_soak("0.4.30", "0.11.2"))
+@pytest.mark.parametrize("version", VERSIONS)
 def test_allocations_current_and_peak(version, plugin_of, record):
     recording = record(plugin_of(version))
     assert found_by(assert_equal(recording)) == {"symbols"}
     assert summary_line(recording) == "the allocator of the plugin was found by its symbols"
 
 
-@pytest.mark.parametrize("version", with_soak("0.11.2"))
+@pytest.mark.parametrize("version", VERSIONS)
 def test_plugin_without_symbols(version, plugin_of, record, tmp_path):
     stripped = tmp_path / "xla_cuda_plugin.so"
     subprocess.run(["strip", "--strip-all", "-o", stripped, plugin_of(version)], check=True)
