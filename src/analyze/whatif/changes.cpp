@@ -133,11 +133,11 @@ Result<std::string> change_optimizer(const Scene& scene, std::string_view name, 
   }
   for (const std::uint32_t block : parameters->blocks) {
     const Bytes bytes = rewriter.bytes(block);
-    const double copies = std::max(1.0, std::ceil(optimizer->states));
+    const auto copies = static_cast<std::uint64_t>(std::max(1.0, std::ceil(optimizer->states)));
     const Bytes each = optimizer->factored ? factored_state(scene, block, bytes)
-                                           : static_cast<Bytes>(static_cast<double>(bytes) * optimizer->states / copies);
-    for (double i = 0; each > 0 && i < copies; ++i) rewriter.insert(Shown::optimizer_state, each, at);
-    after += each * static_cast<Bytes>(copies);
+                                           : static_cast<Bytes>(static_cast<double>(bytes) * optimizer->states) / copies;
+    for (std::uint64_t i = 0; each > 0 && i < copies; ++i) rewriter.insert(Shown::optimizer_state, each, at);
+    after += each * copies;
   }
   out.confidence = optimizer->exact ? "high" : "low";           // measured: within 1 %
   of_update = 4 * parameters->bytes + std::max(before, after);  // parameters, gradients and what is computed
