@@ -17,7 +17,6 @@ namespace {
 using namespace analyze;
 using tracegen::Handle;
 using tracegen::Maker;
-using tracegen::Training;
 
 Finding finding(const char* id, std::optional<Bytes> at_stake = {}) {
   Finding out;

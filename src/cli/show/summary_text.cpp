@@ -129,7 +129,7 @@ std::string summary_text(const Summary& summary, bool colour) {
   std::string text = paragraph(bold(in_a_sentence(summary.sentence), colour), 0);
   if (const std::string figures = analyze::figures_sentence(summary); !summary.sentence.starts_with(figures))
     text += paragraph(in_a_sentence(figures), 0);
-  text += "\n";
+  text += '\n';
   if (!summary.pools.empty()) text += pool_table(summary, colour) + "\n";
   text += driver_lines(summary) + device_lines(summary);
   if (summary.host.samples > 0)
