@@ -202,7 +202,12 @@ std::vector<LayerRow> in_model_order(const Store& store, Stretch step, RowsByLay
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
   order.reserve(rows.size());
   for (const auto& [layer, row] : rows) order.emplace_back(place_of(store, positions, layer), layer);
-  std::ranges::sort(order);
+  // Groups have one place: among them the name decides, because numbers of names differ from one opening of a trace to the next.
+  std::ranges::sort(order, [&](const auto& one, const auto& other) {
+    const std::string_view name = store.name(one.second), other_name = store.name(other.second);
+    if (one.first == other.first && !is_layer(name) && !is_layer(other_name)) return name < other_name;
+    return one < other;
+  });
   sort_as_traced(store, order);
   std::vector<LayerRow> out;
   for (const auto& [position, layer] : order) {
