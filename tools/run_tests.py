@@ -75,7 +75,7 @@ def steps():
         shell("check", "unit", "ctest", "--test-dir", str(BUILD), "-j", jobs, "--output-on-failure", "--no-tests=error", "-LE", "soak",
               count=ctest_count),
         pytest("check", "golden", CHECK_FOLDERS),
-        tool("check_tidy", "--seconds", "60", tier="recording"),
+        tool("check_tidy", "--seconds", "120", tier="recording"),
         pytest("recording", "recording", other_folders()),
         shell("browser", "ui-unit", "tools/ui_tests.sh", "unit", count=r"Tests\s+\d+"),
         shell("browser", "ui-browser", "tools/ui_tests.sh", "browser", count=r"^\s*\d+ (passed|failed)"),

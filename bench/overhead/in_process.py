@@ -12,7 +12,6 @@ With --warm 1 it begins right after the step that traces, to see what the first 
 import argparse
 import json
 import os
-import random
 import statistics
 import tempfile
 import time
@@ -23,6 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from recorder import Recorder  # noqa: E402
+from turns import interval  # noqa: E402
 
 HEADS, WORDS, BATCH, LENGTH = 8, 1000, 16, 128
 
@@ -64,12 +64,6 @@ def block_ms(step, steps):
         loss = step()
     loss.numpy()
     return (time.perf_counter() - began) / steps * 1e3, (time.process_time() - began_cpu) / steps * 1e3
-
-
-def interval(values, rounds=2000):
-    """95 % interval of the median, by drawing again."""
-    medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(rounds))
-    return medians[int(0.025 * rounds)], medians[int(0.975 * rounds)]
 
 
 def early(pairs, cpu, steps):

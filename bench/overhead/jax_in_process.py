@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/jax"))
 import jax  # noqa: E402
 import models  # noqa: E402
 from recorder import Recorder  # noqa: E402
+from turns import interval  # noqa: E402
 
 BLOCK_S = 0.4
 
@@ -37,13 +38,6 @@ def training(asked):
         return (time.perf_counter() - began) / steps * 1e3
 
     return block_ms
-
-
-def interval(values, rounds=4000):
-    """95 % interval of the median, by drawing again."""
-    chance = random.Random(0)
-    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(rounds))
-    return medians[rounds // 40], medians[-rounds // 40 - 1]
 
 
 def measure(block_ms, recorder, seconds):

@@ -14,7 +14,8 @@ os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from in_process import BATCH, LENGTH, WORDS, block_ms, interval, transformer  # noqa: E402
+from in_process import BATCH, LENGTH, WORDS, block_ms, transformer  # noqa: E402
+from turns import interval  # noqa: E402
 
 import vramscope.tf as vtf  # noqa: E402
 

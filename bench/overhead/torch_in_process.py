@@ -39,6 +39,7 @@ if __name__ == "__main__" and "VRAMSCOPE_SPOOL" not in os.environ:
 import recorder  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+from turns import interval  # noqa: E402
 from vramscope._hooks import torch_optimizers  # noqa: E402
 
 GPU = torch.cuda.is_available()
@@ -108,12 +109,6 @@ def block_ms(step, steps):
         loss = step()
     loss.item()
     return (time.perf_counter() - began) / steps * 1e3
-
-
-def interval(values, rounds=2000):
-    """95 % interval of the median, by drawing again."""
-    medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(rounds))
-    return [medians[int(0.025 * rounds)], medians[int(0.975 * rounds)]]
 
 
 def measure(step, recorder, seconds):

@@ -199,9 +199,9 @@ def test_donation(vramscope, example):
     counted = [in_use(out) for out in (kept_out, fixed_out)]
     print("promised", state, "steady peaks", peaks, "in use by JAX", counted)
     assert all(peak >= count for peak, count in zip(peaks, counted)), "the peak is at least what was in use at one time"
-    # What is in use falls by what was promised. Of the peak, XLA's temporaries take a part back, as the finding says.
-    assert 0.9 * state <= counted[0] - counted[1] <= 1.1 * state
-    assert 0.5 * state <= peaks[0] - peaks[1] <= 1.1 * state
+    # The remedy saves what was promised, up to a tenth: XLA may place its temporaries differently.
+    for before, after in (peaks, counted):
+        assert 0.9 * state <= before - after <= 1.1 * state
 
 
 def test_out_of_memory_with_the_plan(vramscope, example):

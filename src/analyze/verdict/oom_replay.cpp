@@ -39,12 +39,13 @@ std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& re
   return batch_from_shapes(store, recorded, in_step ? row.begin : row.end, at);
 }
 
-// By block. The step before the failed one may have had another batch.
+// By block. The step before the failed one may have had another batch, which is comparable if that of the failed one is known.
 std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before,
-                                         std::uint64_t batch) {
-  auto out = scalings_by_shape(store, recorded, batch);
-  const auto other = before > 0 ? batch_at(store, recorded, before, store.steps[before - 1].end) : std::nullopt;
-  if (!other || *other == batch) return out;
+                                         std::optional<std::uint64_t> batch) {
+  auto out = scalings_by_shape(store, recorded, batch.value_or(kUnknownBatch));
+  if (!batch || before == 0) return out;
+  const auto other = batch_at(store, recorded, before, store.steps[before - 1].end);
+  if (!other || other == batch) return out;
   const auto of_other = scalings_by_shape(store, recorded, *other);
   for (std::size_t block = 0; block < out.size(); ++block)
     if (recorded.sections[block] == before) out[block] = of_other[block];
@@ -102,7 +103,7 @@ std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& 
   out.batch = batch_at(store, out.recorded, failed, oom.pos);
   const std::uint64_t batch = out.batch.value_or(kUnknownBatch);
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
-  out.scalings = scalings_of(store, out.recorded, before, batch);
+  out.scalings = scalings_of(store, out.recorded, before, out.batch);
   const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
   const auto events = events_of_section(out.recorded, before);
   add_block(out, site.requested, scaling, kNone32, failed);

@@ -23,10 +23,13 @@ constexpr bool kSanitized = false;
 
 std::uint64_t g_stored = 0;  // bytes of all traces so far
 
+// Pages of the program's own file are resident too, and are no data.
+constexpr std::uint64_t kOwnPages = std::uint64_t{16} << 20;
+
 void set_limit(std::uint64_t bytes) {
   rlimit limit{};
   if (kSanitized || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes - kOwnPages);
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
