@@ -239,7 +239,8 @@ void Session::flush_if_due(std::uint64_t now_us) {
   // Segments are given back after a flush only. A process that writes fast must neither run out of them nor hold many: they count
   // as its memory. This many are about one full chunk of the trace.
   constexpr std::size_t kHeldAtMost = 4 * spool::kExtentSegments;
-  const std::size_t limit = spool_.was_removed() ? spool_.segments() : options_.spool_limit / spool::kSegmentBytes;
+  const std::size_t limit =
+      spool_.was_removed() ? spool_.segments() : spool_.header().segment_limit.load(std::memory_order_relaxed);
   const bool pressed = drain_.held() > std::clamp<std::size_t>(limit / 4, spool::kExtentSegments / 2, kHeldAtMost);
   if (!pressed && now_us - last_flush_us_ < kFlushUs) return;
   last_flush_us_ = now_us;

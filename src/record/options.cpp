@@ -45,6 +45,7 @@ void read_environment() {
   if (length == 0 || length >= sizeof(g_options.spool_folder)) return;
   memcpy(g_options.spool_folder, folder, length + 1);
   g_options.spool_limit = number(getenv(spool::kEnvSpoolLimit), spool::kDefaultLimit);
+  g_options.spool_leaves = number(getenv(spool::kEnvSpoolLeaves), 0);
   const char* clock = getenv(spool::kEnvClock);
   g_options.use_tsc = clock != nullptr && strcmp(clock, "tsc") == 0;
   parse_options(getenv(spool::kEnvOptions));

@@ -7,8 +7,9 @@
 namespace vramscope::record {
 
 struct Options {
-  char spool_folder[3072];  // empty: nothing is recorded
-  std::uint64_t spool_limit;
+  char spool_folder[3072];     // empty: nothing is recorded
+  std::uint64_t spool_limit;   // bytes of this process's spool
+  std::uint64_t spool_leaves;  // bytes of the file system that it leaves free
   bool use_tsc;
   bool python_stacks;
   bool native_stacks;

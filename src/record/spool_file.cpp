@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <initializer_list>
@@ -48,12 +49,24 @@ bool is(int file, const Identity& identity) {
   return identify(file, found) && found.device == identity.device && found.inode == identity.inode;
 }
 
+// The program and its other processes need room there too. A system call, unlike statvfs(), which may read /proc/mounts.
+bool leaves_enough(int file, std::size_t bytes) {
+  struct statfs system{};
+  return fstatfs(file, &system) != 0 ||
+         static_cast<std::uint64_t>(system.f_bavail) * static_cast<std::uint64_t>(system.f_frsize) >=
+             g_options.spool_leaves + bytes;
+}
+
 // Allocates space before mapping it: a store to a mapped page without space behind it would raise SIGBUS in the user's program.
 bool allocate_space(int file, std::size_t offset, std::size_t bytes) {
   // Beyond the limit on file sizes, the kernel would send a deadly signal.
   rlimit largest{};
   if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && offset + bytes > largest.rlim_cur) {
     errno = EFBIG;
+    return false;
+  }
+  if (!leaves_enough(file, bytes)) {
+    errno = ENOSPC;
     return false;
   }
   // A signal interrupts it on some file systems. Under a fast timer it may never finish; writing always gets ahead.
@@ -176,6 +189,7 @@ bool make_spool(Control& control) {
     control.segments = base + spool::kHeaderBytes;
     control.use_tsc = g_options.use_tsc;
     fill_header(*control.header, control.use_tsc);
+    control.header->segment_limit.store(control.segment_limit, std::memory_order_relaxed);
     control.header->segment_count.store(spool::kExtentSegments, std::memory_order_release);
     control.nothing_at.store(0, std::memory_order_relaxed);
     offer(control, 0);
@@ -237,6 +251,7 @@ Growth grow(Control& control) {
       grown = map_part(file, control.segments + bytes, spool::kHeaderBytes + bytes, spool::kExtentBytes);
     }
     if (file >= 0) close(file);
+    control.header->segment_limit.store(grown ? control.segment_limit : count, std::memory_order_relaxed);
     if (grown) {
       control.header->segment_count.store(count + spool::kExtentSegments, std::memory_order_release);
       offer(control, count);

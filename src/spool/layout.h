@@ -25,11 +25,12 @@ inline constexpr std::size_t kMaxPools = 64;
 inline constexpr std::uint64_t kDefaultLimit = std::uint64_t{256} << 20;  // bytes of one process's spool
 
 // Environment that `vramscope run` gives to the process. Absent kEnvSpool: the library stays inert.
-inline constexpr const char* kEnvSpool = "VRAMSCOPE_SPOOL";             // folder, mode 0700
-inline constexpr const char* kEnvSpoolLimit = "VRAMSCOPE_SPOOL_LIMIT";  // bytes per process
-inline constexpr const char* kEnvClock = "VRAMSCOPE_CLOCK";             // "tsc" or "mono"
-inline constexpr const char* kEnvOptions = "VRAMSCOPE_OPTIONS";         // "stacks=python,..." (record/options.h)
-inline constexpr const char* kEnvPython = "VRAMSCOPE_PYTHON";           // startup folder of the Python side; absent: not used
+inline constexpr const char* kEnvSpool = "VRAMSCOPE_SPOOL";               // folder, mode 0700
+inline constexpr const char* kEnvSpoolLimit = "VRAMSCOPE_SPOOL_LIMIT";    // bytes per process
+inline constexpr const char* kEnvSpoolLeaves = "VRAMSCOPE_SPOOL_LEAVES";  // bytes of the place that all spools leave free
+inline constexpr const char* kEnvClock = "VRAMSCOPE_CLOCK";               // "tsc" or "mono"
+inline constexpr const char* kEnvOptions = "VRAMSCOPE_OPTIONS";           // "stacks=python,..." (record/options.h)
+inline constexpr const char* kEnvPython = "VRAMSCOPE_PYTHON";             // startup folder of the Python side; absent: not used
 
 // File names in the spool folder: <pid>-<n>.spool for the data and <pid>-<n>.lock beside it. The process holds a POSIX
 // write lock on the lock file as long as it lives: the kernel drops it at death and at exec, and fork does not inherit it.
@@ -93,7 +94,7 @@ struct Header {
   std::atomic<std::uint32_t> stop;           // set by the collector: record nothing more
   std::atomic<std::uint32_t> segment_count;  // fallocate'd so far
   std::atomic<std::uint32_t> pool_count;
-  std::uint32_t reserved0;
+  std::atomic<std::uint32_t> segment_limit;         // what it can grow to, as far as the process knows
   alignas(64) std::atomic<std::uint64_t> next_seq;  // first number drawn is 1
   alignas(64) std::atomic<std::uint64_t> seals;     // number of seals so far: orders sealed segments by age
   std::atomic<std::uint64_t> lost[kLossCounters];   // records (names for LossKind::names)

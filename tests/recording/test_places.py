@@ -81,6 +81,25 @@ def test_small_shared_memory(with_mounts, vramscope, producer, counters, tmp_pat
     check_blocks(Trace(vramscope, next((tmp_path / "out").glob("*.vram"))), counters.read(4))
 
 
+def test_shared_memory_is_left_to_the_program(with_mounts, vramscope, producer, tmp_path):
+    """Each process alone may take a quarter. The collector is stopped, so that each takes as much as it can."""
+    script = '''
+        mount -t tmpfs -o size=64m none /dev/shm
+        "$1" run -q -o "$2" -- sh -c '
+            kill -STOP $PPID
+            for i in 1 2 3 4 5 6 7 8; do "$0" "$1/counters$i" 2 200000 & done
+            wait
+            df --output=avail -k /dev/shm | tail -1
+            head -c 28M /dev/zero > /dev/shm/own && echo enough
+            kill -CONT $PPID' "$3" "$4"
+    '''
+    done = with_mounts(script, vramscope, tmp_path / "out", producer, tmp_path)
+    free_kb, said = done.stdout.split()
+    assert done.returncode == 0 and said == "enough"
+    assert 28 << 10 < int(free_kb) < 48 << 10, "spools take what they may, not more"
+    assert len(list((tmp_path / "out").glob("*.vram"))) == 8
+
+
 def test_no_room_in_shared_memory_takes_a_disk(with_mounts, vramscope, producer, counters, tmp_path):
     script = '''
         mount -t tmpfs -o size=1m none /dev/shm

@@ -1,6 +1,8 @@
 #include "analyze/attribute/variables.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,6 +109,39 @@ void mark_kept_blocks(const Store& draft, const Columns& columns, const TaggedBl
   }
 }
 
+// Its name says little about an op that runs by itself, layer and stage of the step more.
+using EagerKey = std::tuple<std::uint32_t, std::uint32_t, Stage>;
+
+EagerKey eager_key_of(const Store& draft, const Columns& columns, std::uint64_t block) {
+  const Attributes attributes{columns.attributes[block]};
+  return {draft.kind[block], attributes.layer(), attributes.stage()};
+}
+
+// In eager mode, a variable takes over the block of its new value: a block that only the next step frees, as it frees one like it
+// that was reported as a variable's. The moving averages of a normalization are such.
+void mark_replaced_in_eager_mode(const Store& draft, const Columns& columns, const TaggedBlocks& tagged) {
+  std::map<EagerKey, Category> values;  // unknown: reported as different things
+  for (auto [block, tag] : tagged) {
+    const Kind& kind = draft.kind_of(block);
+    if (!is_variable(tag->row.category) || !framework_of(draft, kind).names_graph_ops || is_of_graph(draft, kind)) continue;
+    const auto [value, first] = values.try_emplace(eager_key_of(draft, columns, block), tag->row.category);
+    if (!first && value->second != tag->row.category) value->second = Category::unknown;
+  }
+  if (values.empty()) return;
+  std::size_t step = 0;  // the first one that ends after the block was born
+  for (std::uint64_t i = 0; i < columns.birth.size(); ++i) {
+    const std::uint32_t birth = columns.birth[i], death = columns.death[i];
+    if (birth == kNone32) continue;
+    while (step < draft.steps.size() && draft.steps[step].end <= birth) ++step;
+    if (step + 1 >= draft.steps.size()) return;
+    if (birth < draft.steps[step].begin || death < draft.steps[step].end || death >= draft.steps[step + 1].end) continue;
+    const auto value = values.find(eager_key_of(draft, columns, i));
+    if (value == values.end() || value->second == Category::unknown || tagged.contains(static_cast<std::uint32_t>(i))) continue;
+    const Attributes old{columns.attributes[i]};
+    columns.attributes[i] = Attributes::of(old.layer(), value->second, Known::inferred, old.stage()).bits;
+  }
+}
+
 const TaggedRow* tag_of(const Attribution& attribution, std::uint32_t block) {
   const auto tagged = std::ranges::lower_bound(attribution.tagged, block, {}, &TaggedRow::alloc);
   return tagged != attribution.tagged.end() && tagged->alloc == block ? &*tagged : nullptr;
@@ -146,6 +181,7 @@ std::vector<std::uint32_t> follow_variables(const Store& draft, const Columns& c
     variable_of_kind.push_back(kind.variable == 0 && value != nullptr ? value->variable : kind.variable);
   }
   if (!values.empty()) mark_kept_blocks(draft, columns, tagged, value_of_kind);
+  mark_replaced_in_eager_mode(draft, columns, tagged);
   return variable_of_kind;
 }
 

@@ -253,6 +253,7 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   recording.environment["ASAN_OPTIONS"] = asan_options_with(getenv("ASAN_OPTIONS"));
   recording.environment[spool::kEnvSpool] = recording.spool.path().string();
   recording.environment[spool::kEnvSpoolLimit] = fmt::format("{}", spool->limit);
+  recording.environment[spool::kEnvSpoolLeaves] = fmt::format("{}", spool->leaves);
   recording.environment[spool::kEnvClock] = collect::preferred_clock();
   recording.environment[spool::kEnvOptions] = fmt::format("stacks={},unwind={}", options.stacks, options.unwind);
   recording.environment["VRAMSCOPE_INJECT"] = library.string();

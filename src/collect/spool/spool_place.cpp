@@ -23,9 +23,10 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 constexpr std::uint64_t kLeast = std::uint64_t{8} << 20;
-// A spool takes at most this part of what is free: the program needs the memory more than we do, and may start several
-// processes.
+// The program needs the memory more than we do: without room for its own shared memory, it ends with SIGBUS. A spool takes at
+// most this part of what is free, and all spools of a recording together leave half of it, or kPlenty.
 constexpr std::uint64_t kShare = 4;
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
 
 struct FileSystem {
   std::uint64_t magic;
@@ -77,14 +78,14 @@ Result<SpoolPlace> try_place(std::uint64_t wanted, const std::filesystem::path& 
   struct statvfs info{};
   if (const std::string why = refusal(where); !why.empty()) return fail(fmt::format("{}: {}", where.string(), why));
   if (statvfs(where.c_str(), &info) != 0) return fail(fmt::format("{}: {}", where.string(), strerror(errno)));
-  std::uint64_t room = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-  if (where == "/dev/shm") room = std::min(room, cgroup_room());
+  const std::uint64_t free = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+  const std::uint64_t room = where == "/dev/shm" ? std::min(free, cgroup_room()) : free;
   const std::uint64_t limit = std::min(wanted != 0 ? wanted : spool::kDefaultLimit, room / kShare);
   if (limit < std::min(kLeast, wanted != 0 ? wanted : kLeast) || (wanted != 0 && limit < wanted))
     return fail(fmt::format("{}: only {} free", where.string(), support::format_size(room)));
   auto folder = support::OwnedFolder::create(where, kSpoolPrefix);
   if (!folder) return std::unexpected(folder.error());
-  return SpoolPlace{std::move(*folder), limit};
+  return SpoolPlace{std::move(*folder), limit, free - (room - std::min(room / 2, kPlenty))};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace vramscope::collect {
 struct SpoolPlace {
   support::OwnedFolder folder;  // new, mode 0700
   std::uint64_t limit;          // bytes that one process may use
+  std::uint64_t leaves;         // bytes of the file system that all processes together leave free
 };
 
 inline constexpr const char* kSpoolPrefix = "vramscope-";
