@@ -5,8 +5,8 @@
 #include "analyze/xla_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const vramscope::analyze::XlaFrames frames({reinterpret_cast<const char*>(data), size});
-  for (std::uint64_t frame = 0; frame < 16; ++frame) static_cast<void>(frames.line_of(frame, {}));
+  const vramscope::analyze::XlaFrames frames({reinterpret_cast<const char*>(data), size}, {});
+  for (std::uint64_t frame = 0; frame < 16; ++frame) static_cast<void>(frames.line_of(frame));
   const auto blocks = vramscope::analyze::read_buffer_assignment({reinterpret_cast<const char*>(data), size});
   if (!blocks) {
     if (blocks.error().message.empty()) std::abort();

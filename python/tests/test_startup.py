@@ -86,7 +86,7 @@ def test_two_installations_on_the_path(run_python, python, tmp_path):
 def flags_seen(python, inject, tmp_path, *options, startup=STARTUP, code="import sys, json; print(json.dumps(getattr(sys, '_vramscope_startup', None)))", **env):
     """What a Python that was started with these options, and without our folder on its path, prints."""
     (tmp_path / "spool").mkdir(mode=0o700, exist_ok=True)
-    environment = {**os.environ, "VRAMSCOPE_SPOOL": str(tmp_path / "spool"), "LD_PRELOAD": str(inject), "VRAMSCOPE_PYTHON": str(startup), **env}
+    environment = {**os.environ, "VRAMSCOPE_SPOOL": str(tmp_path / "spool"), "LD_PRELOAD": str(inject), "VRAMSCOPE_STARTUP": str(startup), **env}
     environment.pop("PYTHONPATH", None)
     done = subprocess.run([str(python), *options, "-c", code], env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == "", done.stderr
@@ -124,7 +124,7 @@ def test_an_installed_sitecustomize_runs_when_ours_is_built_in(this_python, inje
     (other / "usercustomize.py").write_text("")
     code = "import builtins, json, sys; print(json.dumps([builtins.other_one_ran, sys.modules['sitecustomize'].__file__, len(sys._vramscope_startup)]))"
     (tmp_path / "spool").mkdir(mode=0o700)
-    environment = {**os.environ, "VRAMSCOPE_SPOOL": str(tmp_path / "spool"), "LD_PRELOAD": str(inject), "VRAMSCOPE_PYTHON": str(STARTUP),
+    environment = {**os.environ, "VRAMSCOPE_SPOOL": str(tmp_path / "spool"), "LD_PRELOAD": str(inject), "VRAMSCOPE_STARTUP": str(STARTUP),
                    "PYTHONPATH": os.pathsep.join([str(STARTUP), str(other)])}
     done = subprocess.run([str(this_python), "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [str(other / "sitecustomize.py")] * 2 + [1]
@@ -195,7 +195,7 @@ def test_an_old_python_runs_as_without_us(inject, tmp_path, version, with_other)
         return done.stdout, done.stderr
 
     plain = run(tmp_path / "site")
-    recorded = run(STARTUP, tmp_path / "site", VRAMSCOPE_SPOOL=str(tmp_path / "spool"), LD_PRELOAD=str(inject), VRAMSCOPE_PYTHON=str(STARTUP))
+    recorded = run(STARTUP, tmp_path / "site", VRAMSCOPE_SPOOL=str(tmp_path / "spool"), LD_PRELOAD=str(inject), VRAMSCOPE_STARTUP=str(STARTUP))
     assert recorded == plain and plain[1] == "" and ("'sitecustomize'" in plain[0]) == with_other
 
 

@@ -23,7 +23,7 @@ std::uint64_t number_after(std::string_view line, std::string_view key) {
 
 bool XlaFrames::is_past(std::string_view line) { return line.starts_with('%') || line.starts_with("ENTRY "); }
 
-XlaFrames::XlaFrames(std::string_view text) {
+XlaFrames::XlaFrames(std::string_view text, const CodeFolders& folders) {
   int section = -1;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -33,7 +33,7 @@ XlaFrames::XlaFrames(std::string_view text) {
     if (const auto* named = std::ranges::find(kSections, line); named != kSections.end())
       section = static_cast<int>(named - kSections.begin());
     else
-      take(line, section);
+      take(line, section, folders);
   }
   // The text numbers parents from 1 in one version and from 2 in another. The first frame has none.
   const auto first = frames_.find(1);
@@ -41,12 +41,14 @@ XlaFrames::XlaFrames(std::string_view text) {
   for (auto& [id, frame] : frames_) frame.parent -= std::min(frame.parent, none);
 }
 
-void XlaFrames::take(std::string_view line, int section) {
+void XlaFrames::take(std::string_view line, int section, const CodeFolders& folders) {
   const std::uint64_t id = number_after(line, "");
   if (id == 0) return;
   if (section == kFiles) {
     const std::size_t from = line.find('"'), to = line.rfind('"');
-    if (from < to && to != std::string_view::npos) files_[id] = line.substr(from + 1, to - from - 1);
+    if (from >= to || to == std::string_view::npos) return;
+    const std::string_view path = line.substr(from + 1, to - from - 1);
+    files_[id] = {.path = std::string(path), .is_library = folders.is_library(path)};
   } else if (section == kLocations) {
     locations_[id] = {number_after(line, "file_name_id="), number_after(line, " line=")};
   } else if (section == kFrames) {
@@ -54,8 +56,9 @@ void XlaFrames::take(std::string_view line, int section) {
   }
 }
 
-std::string XlaFrames::line_of(std::uint64_t frame, const CodeFolders& folders) const {
-  std::string innermost;
+std::string XlaFrames::line_of(std::uint64_t frame) const {
+  const File* innermost = nullptr;
+  std::uint64_t line = 0;
   for (int depth = 0; frame != 0 && depth < kDeepest; ++depth) {
     const auto here = frames_.find(frame);
     if (here == frames_.end()) break;
@@ -64,11 +67,12 @@ std::string XlaFrames::line_of(std::uint64_t frame, const CodeFolders& folders) 
     if (location == locations_.end()) continue;
     const auto file = files_.find(location->second.file);
     if (file == files_.end()) continue;
-    std::string line = short_line(file->second, location->second.line);
-    if (!folders.is_library(file->second)) return line;
-    if (innermost.empty()) innermost = std::move(line);
+    if (!file->second.is_library) return short_line(file->second.path, location->second.line);
+    if (innermost != nullptr) continue;
+    innermost = &file->second;
+    line = location->second.line;
   }
-  return innermost;
+  return innermost != nullptr ? short_line(innermost->path, line) : std::string();
 }
 
 }  // namespace vramscope::analyze

@@ -110,12 +110,12 @@ class PlanFolder {
   }
 
   // Empty if the module's text is not there.
-  Result<XlaFrames> frames_of(const std::string& plan, std::uint64_t& room) const {
+  Result<XlaFrames> frames_of(const std::string& plan, const CodeFolders& folders, std::uint64_t& room) const {
     const std::string stem = stem_of(plan), name = stem.substr(0, stem.size() - std::min<std::size_t>(stem.size(), 1)) + ".txt";
     if (!names_.contains(name)) return XlaFrames();
     const auto tables = read(name, room, true);
     if (!tables) return std::unexpected(tables.error());
-    return XlaFrames(*tables);
+    return XlaFrames(*tables, folders);
   }
 
  private:
@@ -137,10 +137,12 @@ class Naming {
   explicit Naming(const Store& store)
       : dictionaries_(store.dictionaries()), folders_(folders_of(store)), lines_(dictionaries_, folders_) {}
 
+  const CodeFolders& folders() const { return folders_; }
+
   void name(XlaPart& part, const XlaFrames& frames) const {
     const SourceTexts source = source_of(dictionaries_, lines_, part.op);
     if (!source.line.empty()) part.line = source.line;
-    if (part.line.empty()) part.line = frames.line_of(part.frame, folders_);
+    if (part.line.empty()) part.line = frames.line_of(part.frame);
     part.layer = !source.layer.empty() ? source.layer : meaning_in_plan(part.op).layer;
   }
 
@@ -162,7 +164,7 @@ Result<std::vector<XlaBlock>> xla_blocks(const Engine& engine, const std::filesy
   for (const std::string& plan : folder->plans()) {
     const auto text = folder->text_of(plan, room);
     if (!text) return std::unexpected(text.error());
-    const auto frames = folder->frames_of(plan, room);
+    const auto frames = folder->frames_of(plan, naming.folders(), room);
     if (!frames) return std::unexpected(frames.error());
     auto blocks = read_buffer_assignment(*text);
     if (!blocks) return fail(fmt::format("{}: {}", (path / plan).string(), blocks.error().message));

@@ -49,12 +49,13 @@ bool is(int file, const Identity& identity) {
   return identify(file, found) && found.device == identity.device && found.inode == identity.inode;
 }
 
-// The program and its other processes need room there too. A system call, unlike statvfs(), which may read /proc/mounts.
-bool leaves_enough(int file, std::size_t bytes) {
+// Whether the file may grow by an extent: the program and its other processes need room there too. The first extent is always
+// tried, because without it nothing is recorded. A system call, unlike statvfs(), which may read /proc/mounts.
+bool leaves_enough(int file) {
   struct statfs system{};
   return fstatfs(file, &system) != 0 ||
          static_cast<std::uint64_t>(system.f_bavail) * static_cast<std::uint64_t>(system.f_frsize) >=
-             g_options.spool_leaves + bytes;
+             g_options.spool_leaves + spool::kExtentBytes;
 }
 
 // Allocates space before mapping it: a store to a mapped page without space behind it would raise SIGBUS in the user's program.
@@ -63,10 +64,6 @@ bool allocate_space(int file, std::size_t offset, std::size_t bytes) {
   rlimit largest{};
   if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY && offset + bytes > largest.rlim_cur) {
     errno = EFBIG;
-    return false;
-  }
-  if (!leaves_enough(file, bytes)) {
-    errno = ENOSPC;
     return false;
   }
   // A signal interrupts it on some file systems. Under a fast timer it may never finish; writing always gets ahead.
@@ -246,7 +243,7 @@ Growth grow(Control& control) {
   if (count + spool::kExtentSegments <= control.segment_limit) {
     // Whoever may rename the spool folder could have put a link to another file in its place.
     const int file = open_high(g_names.spool.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
-    if (file >= 0 && is(file, g_spool_identity)) {
+    if (file >= 0 && is(file, g_spool_identity) && leaves_enough(file)) {
       const std::size_t bytes = std::size_t{count} * spool::kSegmentBytes;
       grown = map_part(file, control.segments + bytes, spool::kHeaderBytes + bytes, spool::kExtentBytes);
     }

@@ -30,7 +30,7 @@ inline constexpr const char* kEnvSpoolLimit = "VRAMSCOPE_SPOOL_LIMIT";    // byt
 inline constexpr const char* kEnvSpoolLeaves = "VRAMSCOPE_SPOOL_LEAVES";  // bytes of the place that all spools leave free
 inline constexpr const char* kEnvClock = "VRAMSCOPE_CLOCK";               // "tsc" or "mono"
 inline constexpr const char* kEnvOptions = "VRAMSCOPE_OPTIONS";           // "stacks=python,..." (record/options.h)
-inline constexpr const char* kEnvPython = "VRAMSCOPE_PYTHON";             // startup folder of the Python side; absent: not used
+inline constexpr const char* kEnvStartup = "VRAMSCOPE_STARTUP";           // startup folder of the Python side; absent: not used
 
 // File names in the spool folder: <pid>-<n>.spool for the data and <pid>-<n>.lock beside it. The process holds a POSIX
 // write lock on the lock file as long as it lives: the kernel drops it at death and at exec, and fork does not inherit it.

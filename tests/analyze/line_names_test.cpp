@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <string>
+#include <vector>
+
 namespace vramscope::analyze {
 namespace {
 
@@ -78,6 +82,18 @@ TEST_F(LineNamesTest, FilesOfOneNameAreToldApart) {
   EXPECT_EQ(names.of_stack(top), "model.py:7");
   EXPECT_EQ(names.of_stack(alone), "train.py:7");  // a library's file does not make it longer
   EXPECT_EQ(names.of_stack(library), "keras/train.py:7");
+}
+
+// A profile of a few kilobytes can contain them.
+TEST_F(LineNamesTest, VeryLongPathsThatDifferAtTheirStart) {
+  std::string folders;
+  for (int i = 0; i < 30'000; ++i) folders += "/a";
+  std::vector<std::size_t> stacks;
+  for (int i = 0; i < 100; ++i) stacks.push_back(stack({"/x" + std::to_string(i) + folders + "/f.py"}));
+  const auto began = std::clock();
+  const LineNames names(words_);
+  EXPECT_LT(std::clock() - began, 5 * CLOCKS_PER_SEC);  // comparing part by part takes minutes
+  EXPECT_EQ(names.of_stack(stacks[42]), "x42" + folders + "/f.py:7");
 }
 
 }  // namespace

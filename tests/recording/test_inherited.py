@@ -44,3 +44,10 @@ def test_a_link_named_latest_that_is_not_ours_stays(vramscope, producer, counter
     subprocess.run([vramscope, "run", "-q", "--", producer, counters.path, "1", "100"], cwd=work, check=True, timeout=60)
     assert os.readlink(releases / "latest") == "v2"
     assert list(releases.glob("*/*.vram"))
+
+
+def test_a_link_beside_the_chosen_folder_stays(vramscope, tmp_path):
+    (tmp_path / "runs/today").mkdir(parents=True)
+    (tmp_path / "runs/latest").symlink_to("today")
+    subprocess.run([vramscope, "run", "-q", "-o", "runs/today", "--", "true"], cwd=tmp_path, check=True)
+    assert os.readlink(tmp_path / "runs/latest") == "today"

@@ -37,9 +37,14 @@ class LineNames {
   std::string of_stack(std::size_t stack) const;
 
  private:
+  struct File {
+    std::string name;
+    bool is_library = false;
+  };
+
   const trace::Dictionaries& dictionaries_;
   CodeFolders folders_;
-  tsl::robin_map<std::size_t, std::string> files_;  // by string id
+  tsl::robin_map<std::size_t, File> files_;  // by string id
 };
 
 }  // namespace vramscope::analyze

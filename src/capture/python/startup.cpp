@@ -119,7 +119,7 @@ void record_python_side(const Framework& framework, bool watched) {
 }  // namespace
 
 void prepare() {
-  const char* const folder = getenv(spool::kEnvPython);
+  const char* const folder = getenv(spool::kEnvStartup);
   if (record::g_options.spool_folder[0] == '\0' || folder == nullptr || *folder == '\0') return;
   record::Text<sizeof g_folder> file;
   file.add(folder).add("/sitecustomize.py");

@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 #include "collect/sample/proc.h"
@@ -21,9 +23,10 @@ namespace vramscope::cli {
 
 namespace {
 
-constexpr int kTaken[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,  SIGALRM,
-                          SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGWINCH, SIGPIPE};
-constexpr int kPassedOn[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
+// All signals are taken and passed on to the command, whatever they mean to it, except those that say that we have failed...
+constexpr int kNotTaken[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGXFSZ};
+// ... and those of the terminal's job control, of our children and of our own output.
+constexpr int kNotPassedOn[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGPIPE};
 constexpr useconds_t kGroupSignalUs = 30'000;
 
 // The disposition of SIGXFSZ that the command gets; set once we ignore the signal ourselves.
@@ -31,8 +34,8 @@ std::optional<struct sigaction> g_file_size_action;
 
 sigset_t taken() {
   sigset_t set;
-  sigemptyset(&set);
-  for (int signal : kTaken) sigaddset(&set, signal);
+  sigfillset(&set);
+  for (int signal : kNotTaken) sigdelset(&set, signal);
   return set;
 }
 
@@ -243,8 +246,15 @@ bool Launch::wait(std::uint64_t microseconds) {
 }
 
 void Launch::handle(const siginfo_t& info) {
-  for (int signal : kPassedOn)
-    if (signal == info.si_signo && !whole_group_got(signal)) kill(child_, signal);
+  if (std::ranges::find(kNotPassedOn, info.si_signo) != std::end(kNotPassedOn)) return;
+  // Our own processor time, not the command's. A process that sends the signal means the command.
+  if (info.si_signo == SIGXCPU && info.si_code > 0) return;
+  if (whole_group_got(info.si_signo)) return;
+  if (info.si_code == SI_QUEUE) {
+    sigqueue(child_, info.si_signo, info.si_value);
+  } else {
+    kill(child_, info.si_signo);
+  }
 }
 
 void Launch::collect_children() {

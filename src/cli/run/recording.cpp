@@ -66,7 +66,12 @@ bool is_run_name(const std::string& name) {
   });
 }
 
-Result<fs::path> make_output(const std::string& chosen, const std::vector<std::string>& command) {
+struct Output {
+  fs::path folder;
+  fs::path latest, latest_before;  // the link that was made, and where it pointed before; empty: none
+};
+
+Result<Output> make_output(const std::string& chosen, const std::vector<std::string>& command) {
   std::error_code error;
   fs::path folder = chosen;
   const bool fresh = chosen.empty();
@@ -85,28 +90,33 @@ Result<fs::path> make_output(const std::string& chosen, const std::vector<std::s
   if (error || !fs::is_directory(folder) || access(folder.c_str(), W_OK | X_OK) != 0)
     return fail(fmt::format("not recording: {}: cannot write to this folder: {}; choose another one with -o",
                             folder.empty() ? "vramscope-runs" : folder.string(), error ? error.message() : strerror(errno)));
-  folder = fs::absolute(folder, error).lexically_normal();
+  Output out{.folder = fs::absolute(folder, error).lexically_normal(), .latest = {}, .latest_before = {}};
   if (fresh) {
     // "latest" is a convenience: a race between two runs may leave either.
-    const fs::path link = folder.parent_path() / kLatest;
+    const fs::path link = out.folder.parent_path() / kLatest;
     const fs::file_status status = fs::symlink_status(link, error);
-    if (!fs::exists(status) || (fs::is_symlink(status) && is_run_name(fs::read_symlink(link, error)))) {
-      fs::remove(link, error);
-      fs::create_directory_symlink(folder.filename(), link, error);
+    const fs::path before = fs::is_symlink(status) ? fs::read_symlink(link, error) : fs::path{};
+    if (!fs::exists(status) || is_run_name(before)) {
+      if (!before.empty()) unlink(link.c_str());
+      fs::create_directory_symlink(out.folder.filename(), link, error);
+      if (!error) {
+        out.latest = link;
+        out.latest_before = before;
+      }
     }
   }
-  return folder;
+  return out;
 }
 
 // "latest" points to the ongoing run, and after that to the last one with a trace.
 void put_latest_back(const Recording& recording) {
   const fs::path& folder = recording.collect.output;
-  const fs::path link = folder.parent_path() / kLatest;
+  const fs::path& link = recording.latest;
   std::error_code error;
-  if (fs::read_symlink(link, error) != folder.filename() || error) return;
+  if (link.empty() || fs::read_symlink(link, error) != folder.filename() || error) return;
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().extension() == ".vram") return;
-  fs::remove(link, error);
+  unlink(link.c_str());
   if (!recording.latest_before.empty()) fs::create_directory_symlink(recording.latest_before, link, error);
 }
 
@@ -213,8 +223,6 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   const auto found = library_to_preload();
   if (!found) return std::unexpected(found.error());
   const fs::path& library = *found;
-  std::error_code none;
-  const fs::path latest_before = fs::read_symlink(fs::path(kRuns) / kLatest, none);
   auto output = make_output(options.output, command);
   if (!output) return std::unexpected(output.error());
   const std::uint64_t spool_limit = options.small && options.spool_limit == 0 ? kSmallSpool : options.spool_limit;
@@ -226,8 +234,9 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
                       .xla_plans = {},
                       .environment = {},
                       .spool_link = {},
-                      .latest_before = latest_before};
-  recording.collect.output = *output;
+                      .latest = output->latest,
+                      .latest_before = output->latest_before};
+  recording.collect.output = output->folder;
   recording.collect.spool_folder = recording.spool.path();
   recording.collect.host = host_name();
   recording.collect.command = command;
@@ -263,8 +272,8 @@ Result<Recording> prepare(const RecordingOptions& options, const std::vector<std
   // Two ways in: an interpreter that hides its own symbols uses the first one, one that ignores PYTHONPATH the second.
   const fs::path startup = options.python ? find_python_startup() : fs::path{};
   if (!startup.empty()) recording.environment["PYTHONPATH"] = prepended("PYTHONPATH", startup.string());
-  recording.environment[spool::kEnvPython] = startup.string();  // empty: do not inherit that of an outer run either
-  recording.environment["VRAMSCOPE_HOST"] = options.host;       // for the Python side
+  recording.environment[spool::kEnvStartup] = startup.string();  // empty: do not inherit that of an outer run either
+  recording.environment["VRAMSCOPE_HOST"] = options.host;        // for the Python side
   return recording;
 }
 

@@ -35,7 +35,8 @@ struct Recording {
   std::optional<support::OwnedFolder> xla_plans;
   std::map<std::string, std::string> environment;  // for the command
   std::filesystem::path spool_link;                // in the output folder: tells `recover` where the spool is
-  std::filesystem::path latest_before;             // the previous target of "latest", for a run that leaves no trace
+  std::filesystem::path latest;                    // the link to this run, if it was made
+  std::filesystem::path latest_before;             // its previous target, for a run that leaves no trace
 };
 
 // The error says what is not recorded and what to do. The command can still run.
