@@ -1,6 +1,6 @@
-// How much memory a file may use: a fixed share, plus a multiple of its size.
+// How much memory and work a file may use: a fixed share, plus a multiple of its size.
 //
-// Counts in a file cost it nothing, so whatever is sized by one is charged here first. Recordings stay far below the limit:
+// Counts in a file cost it nothing, so whatever is sized by one is charged here first. Recordings stay far below the limits:
 // each event takes at least 0.1 bytes of the file, and about 30 bytes of memory.
 #pragma once
 
@@ -11,11 +11,17 @@ namespace vramscope::support {
 
 inline constexpr std::uint64_t kMemoryForAnyFile = std::uint64_t{512} << 20;
 inline constexpr std::uint64_t kMemoryPerFileByte = 256;
+inline constexpr std::uint64_t kEventsPerFileByte = 10;
+inline constexpr std::uint64_t kMostForAnyFile = std::uint64_t{1} << 50;  // of either
 
 // What a program that answers questions about a file of this size may use.
 constexpr std::uint64_t memory_for(std::uint64_t file_bytes) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  return file_bytes > kMost / kMemoryPerFileByte ? kMost : kMemoryForAnyFile + file_bytes * kMemoryPerFileByte;
+  return file_bytes > kMostForAnyFile / kMemoryPerFileByte ? kMostForAnyFile : kMemoryForAnyFile + file_bytes * kMemoryPerFileByte;
+}
+
+// How many events a recording of this size can hold; a file may claim more.
+constexpr std::uint64_t events_for(std::uint64_t file_bytes) {
+  return file_bytes > kMostForAnyFile / kEventsPerFileByte ? kMostForAnyFile : file_bytes * kEventsPerFileByte;
 }
 
 // Thread-safe.
