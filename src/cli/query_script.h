@@ -50,8 +50,9 @@ def as_field(value):
     # A spreadsheet would take it for a formula.
     return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
-quoted = folder.replace("'", "''")
-for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(folder + "/*.parquet")}):
+place = glob.escape(folder)
+quoted = place.replace("'", "''")
+for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(place + "/*.parquet")}):
     base.execute(f"create view {table} as select * from read_parquet('{quoted}/{table}-*.parquet')".replace("//", "/"))
 
 def run():

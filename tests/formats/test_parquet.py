@@ -244,6 +244,14 @@ def test_an_interrupted_query_ends_quietly(made, vramscope, wait_until, tmp_path
         assert not list(temporary.iterdir())
 
 
+def test_the_folder_for_temporary_files_may_have_any_name(made, query, tmp_path):
+    trace, truth = made("autotune")
+    temporary = tmp_path / "it's [a] *?"
+    temporary.mkdir()
+    done = query(trace, "select count(*) as n from blocks", "--format", "csv", TMPDIR=str(temporary))
+    assert done.stdout == f"n\n{truth['allocs']}\n" and not list(temporary.iterdir())
+
+
 def test_a_long_result_is_written_piece_by_piece(made, query):
     trace, _ = made("autotune")
     done = query(trace, "select i, i % 7 as j from range(2500) as t(i) order by i", "--format", "json")
