@@ -30,21 +30,24 @@ struct Failure {
   bool whole_step = false;
 };
 
+using Samples = std::vector<std::optional<std::uint64_t>>;  // samples_of_steps()
+
 // Samples of the batch at a moment: other steps may have had others. `step`: the number of the last one that began before it.
-std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& recorded, std::uint32_t step, Moment at) {
+std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& recorded, const Samples& samples,
+                                      std::uint32_t step, Moment at) {
   if (step == 0) return batch_from_shapes(store, recorded, 0, at);
   const StepRow& row = store.steps[step - 1];
   const bool in_step = at <= row.end;
-  if (const auto samples = samples_of_steps(store)[step - 1]; in_step && samples) return samples;
+  if (in_step && samples[step - 1]) return samples[step - 1];
   return batch_from_shapes(store, recorded, in_step ? row.begin : row.end, at);
 }
 
 // By block. The step before the failed one may have had another batch, which is comparable if that of the failed one is known.
-std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before,
-                                         std::optional<std::uint64_t> batch) {
+std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, const Samples& samples,
+                                         std::uint32_t before, std::optional<std::uint64_t> batch) {
   auto out = scalings_by_shape(store, recorded, batch.value_or(kUnknownBatch));
   if (!batch || before == 0) return out;
-  const auto other = batch_at(store, recorded, before, store.steps[before - 1].end);
+  const auto other = batch_at(store, recorded, samples, before, store.steps[before - 1].end);
   if (!other || other == batch) return out;
   const auto of_other = scalings_by_shape(store, recorded, *other);
   for (std::size_t block = 0; block < out.size(); ++block)
@@ -100,10 +103,11 @@ std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& 
   if (recorded->events.size() > kMostEvents && before > 0)
     *recorded = from_event(*recorded, events_of_section(*recorded, before).first);
   Failure out{std::move(*recorded), {}, {}, false};
-  out.batch = batch_at(store, out.recorded, failed, oom.pos);
+  const Samples samples = samples_of_steps(store);
+  out.batch = batch_at(store, out.recorded, samples, failed, oom.pos);
   const std::uint64_t batch = out.batch.value_or(kUnknownBatch);
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
-  out.scalings = scalings_of(store, out.recorded, before, out.batch);
+  out.scalings = scalings_of(store, out.recorded, samples, before, out.batch);
   const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
   const auto events = events_of_section(out.recorded, before);
   add_block(out, site.requested, scaling, kNone32, failed);
