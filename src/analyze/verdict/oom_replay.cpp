@@ -55,6 +55,15 @@ std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool&
   return out;
 }
 
+// Whether there is anything that a batch flows through. Otherwise, a part of the batch would be a part of nothing.
+bool has_batch(const Store& store, const Failure& failure, const OomRequest& request) {
+  const auto flows = [](Shown category) {
+    return category == Shown::inputs || category == Shown::activations || category == Shown::activation_gradients;
+  };
+  const auto holds = [&](std::uint32_t alloc) { return alloc != kNone32 && flows(shown(store.attributes_of(alloc).category())); };
+  return failure.batch || flows(request.category) || std::ranges::any_of(failure.recorded.allocs, holds);
+}
+
 void add_block(Failure& failure, Bytes bytes, const whatif::Scaling& scaling, std::uint32_t alloc, std::uint32_t section) {
   RecordedPool& recorded = failure.recorded;
   recorded.events.push_back({bytes, static_cast<std::uint32_t>(recorded.allocs.size()), 0, What::alloc, 0});
@@ -160,7 +169,9 @@ std::optional<OomReplay> replay_failure(const Engine::State& state, const Failed
         out.avoided_by.push_back({other.name, other.setting});
   const std::uint64_t batch = failure->batch.value_or(kUnknownBatch);
   const Forecaster forecaster(state.store, recorded, std::move(failure->scalings), recorded.scenario, kErrors);
-  const std::uint64_t largest = forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch));
+  const std::uint64_t largest = has_batch(state.store, *failure, request)
+                                    ? forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch))
+                                    : 0;
   if (work.exhausted()) return std::nullopt;
   if (largest > 0) out.largest_share = static_cast<double>(largest) / static_cast<double>(batch);
   if (largest > 0 && failure->batch) out.largest = largest;
