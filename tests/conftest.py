@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REQUIRE_ALL = os.environ.get("VRAMSCOPE_REQUIRE_ALL") == "1"
 # Tests wait for conditions; these seconds only end a test that hangs, on a machine however busy.
 GUARD_S = 600
+os.environ.pop("COLUMNS", None)      # tables follow it
 TENSORFLOWS = {"2.21": ".venv", "2.18": ".venv-tf218", "2.16": ".venv-tf216"}
 
 

@@ -13,7 +13,7 @@ using support::as_sentence;
 std::optional<Absence> absence(const Steps& steps) {
   if (!steps.steps.empty()) return std::nullopt;
   return Absence{"No steps were found", as_sentence(steps.why),
-                 "Train for more steps, or mark them with `with vramscope.step(): …`. The other views work without steps."};
+                 "Train for more steps, or call `vramscope.step()` at the start of each. The other views work without steps."};
 }
 
 std::optional<Absence> absence(const Layers& layers) {

@@ -12,6 +12,7 @@
 #include "analyze/query/block_text.h"
 #include "analyze/query/state.h"
 #include "analyze/work.h"
+#include "support/memory_budget.h"
 #include "trace/cut_stack.h"
 
 namespace vramscope::analyze {
@@ -65,9 +66,7 @@ Result<Engine> Engine::open(const std::filesystem::path& trace, const OpenOption
 }
 
 std::unexpected<Error> not_enough_memory(const std::filesystem::path& trace) {
-  return fail(
-      fmt::format("{}: not enough memory: the trace needs more than a recording of its size can, or this machine has too little",
-                  trace.string()));
+  return fail(fmt::format("{}: {}", trace.string(), support::kNotEnoughMemory));
 }
 
 std::span<const Place> Engine::places() const { return state_->places; }

@@ -120,7 +120,9 @@ struct Framework {
   // Words in names of ops whose temporaries are scratch of a library, never the result of the op.
   std::span<const std::string_view> ops_with_scratch = {};
   bool keeps_unfactored_state = false;  // an optimizer with factored state allocates the other one too, and does not use it
-  bool adds_to_gradients = false;       // accumulated gradients are the kept ones; otherwise they exist beside all new ones
+  // Ends of names of an optimizer's state that would be there with any optimizer. Apply to all traces: Keras runs on several.
+  std::span<const std::string_view> state_of_any_optimizer = {};
+  bool adds_to_gradients = false;  // accumulated gradients are the kept ones; otherwise they exist beside all new ones
   // Of the live peak in a forecast, if graphs were traced: their ops run in an order that differs from process to process.
   double order_error_on_host = 0, order_error_on_gpu = 0;
 

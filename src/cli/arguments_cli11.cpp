@@ -22,6 +22,7 @@
 #include "cli/show/terminal.h"
 #include "cli/verb.h"
 #include "support/file.h"
+#include "support/memory_budget.h"
 #include "support/units.h"
 
 namespace vramscope::cli {
@@ -173,7 +174,7 @@ int answer(VerbBody& body) {
   } catch (const std::system_error& error) {
     return unwritten(error.code().value());
   } catch (const std::bad_alloc&) {
-    return complain("not enough memory: this trace needs more than a file of its size may use; it is damaged or forged");
+    return complain(support::kNotEnoughMemory);
   } catch (const std::exception& error) {
     return complain(error.what());
   }

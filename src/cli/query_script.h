@@ -1,23 +1,28 @@
 // What runs a query: DuckDB's Python package, in an interpreter of its own. Arguments: folder of the Parquet files, format,
-// output, bytes of memory for DuckDB (memory_limit.h), SQL.
+// output, bytes of memory and of disk for DuckDB (memory_limit.h), SQL.
 #pragma once
 
 namespace vramscope::cli {
 
-inline constexpr int kNoDuckDb = 3;  // its exit code without the package
+inline constexpr int kNoDuckDb = 3, kTooLarge = 4;  // its exit codes without the package, and with less than the query needs
 
 // For python_script().
 inline constexpr const char* kQueryScript = R"PY(
+import signal
+# Both end it at once, and without a traceback.
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 try:
     import duckdb
 except ImportError:
     sys.exit(3)
 import csv, decimal, glob, itertools, json, math, os, re
-folder, form, output, memory, sql = sys.argv[1:]
+folder, form, output, memory, disk, sql = sys.argv[1:]
 mib = int(memory) >> 20
-mib_per_thread, most_spilled = 128, 16  # a sort with more threads runs out of memory before it spills; as a multiple of the memory
+mib_per_thread = 128  # a sort with more threads runs out of memory before it spills
 threads = max(1, min(os.cpu_count() or 1, mib // mib_per_thread))
-bounds = {"memory_limit": f"{mib}MiB", "max_temp_directory_size": f"{most_spilled * mib}MiB", "threads": str(threads)}
+bounds = {"memory_limit": f"{mib}MiB", "max_temp_directory_size": f"{int(disk) >> 20}MiB", "threads": str(threads)}
 # What does not fit into memory would otherwise go to .tmp in the current folder, wherever that leads.
 alone = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": folder}
 base = duckdb.connect(config={**bounds, **alone})
@@ -45,8 +50,9 @@ def as_field(value):
     # A spreadsheet would take it for a formula.
     return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
-quoted = folder.replace("'", "''")
-for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(folder + "/*.parquet")}):
+place = glob.escape(folder)
+quoted = place.replace("'", "''")
+for table in sorted({os.path.basename(file).rsplit("-", 1)[0] for file in glob.glob(place + "/*.parquet")}):
     base.execute(f"create view {table} as select * from read_parquet('{quoted}/{table}-*.parquet')".replace("//", "/"))
 
 def run():
@@ -100,9 +106,7 @@ def show_table(names, rows):
 try:
     run()
 except (MemoryError, duckdb.OutOfMemoryException):
-    remedy = "choose fewer rows or columns" + (", or --format csv" if form == "table" else "")
-    print(f"vramscope: query: needs more memory or disk than traces of this size may use; {remedy}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(4)
 except duckdb.Error as error:
     # Without the part that points at a place in the SQL, which takes several lines; with the names that may have been meant.
     said = str(error).split("\nLINE ")[0]

@@ -103,19 +103,6 @@ void add_blocks(const analyze::AddressMap& map, PoolMap& out) {
   }
 }
 
-Status add_history(const Opened& trace, PoolMap& out) {
-  const analyze::Engine& engine = trace.engine();
-  const auto history =
-      engine.stacked({.t0_us = 0, .t1_us = trace.overview().duration_us + 1, .width = kTileColumns / 2, .where = {}});
-  if (!history) return std::unexpected(history.error());
-  for (std::size_t i = 0; i < history->at.size(); ++i) {
-    out.history_t.push_back(static_cast<double>(history->border_us[i]));
-    out.history_pool.push_back(static_cast<double>(engine.regions_at(history->at[i])));
-    out.history_live.push_back(static_cast<double>(history->high[i]));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<PoolMap> EngineService::map(const MapParams& params) {
@@ -160,7 +147,11 @@ Result<PoolMap> EngineService::map(const MapParams& params) {
   out.summary = std::move(about.summary);
   out.missing = analyze::absence(*map);
   if (out.missing) return out;
-  if (const Status ok = add_history(trace, out); !ok) return std::unexpected(ok.error());
+  auto history = pool_over_time(engine, 0, trace.overview().duration_us + 1);
+  if (!history) return std::unexpected(history.error());
+  out.history_t = std::move(history->t);
+  out.history_pool = std::move(history->held);
+  out.history_live = std::move(history->live);
   out.line_bytes = line_bytes_for(map->regions);
   add_regions(*map, about.regions, out);
   add_blocks(*map, out);

@@ -57,6 +57,15 @@ double share_of(analyze::Bytes part, analyze::Bytes whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+Result<PoolOverTime> pool_over_time(const analyze::Engine& engine, std::uint64_t t0_us, std::uint64_t t1_us) {
+  const auto columns = engine.stacked({.t0_us = t0_us, .t1_us = t1_us, .width = kTileColumns / 2, .where = {}});
+  if (!columns) return std::unexpected(columns.error());
+  PoolOverTime out{.t = column(columns->border_us), .held = {}, .live = column(columns->high), .events = column(columns->events)};
+  if (!out.t.empty()) out.t.pop_back();
+  for (const analyze::Moment at : columns->at) out.held.push_back(static_cast<double>(engine.regions_at(at)));
+  return out;
+}
+
 BlockRow row_of(const analyze::Block& block, std::uint64_t now_us, analyze::Bytes total) {
   BlockRow row;
   row.id = block.id;

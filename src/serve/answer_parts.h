@@ -31,6 +31,13 @@ std::vector<analyze::By> row_keys();
 BlockRow row_of_group(const analyze::Group& group, std::uint64_t now_us, analyze::Bytes total);
 double share_of(analyze::Bytes part, analyze::Bytes whole);
 
+// In columns of equal duration, at the highest instant of each: what the pools hold, what is live in them, and how many events
+// there were.
+struct PoolOverTime {
+  std::vector<double> t, held, live, events;
+};
+Result<PoolOverTime> pool_over_time(const analyze::Engine& engine, std::uint64_t t0_us, std::uint64_t t1_us);
+
 // NULL if it is unknown.
 const analyze::Fragmentation* fragmentation_of(const Opened& trace);
 // As in analyze/verdict/notable.h.

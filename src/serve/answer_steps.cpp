@@ -8,6 +8,7 @@
 #include "analyze/absent.h"
 #include "analyze/captions.h"
 #include "analyze/gen/texts.h"
+#include "analyze/query/filter_text.h"
 #include "analyze/query/instant_text.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
@@ -127,7 +128,10 @@ Result<Layers> EngineService::layers(const LayersParams& params) {
   out.t = static_cast<double>(engine.time_of(layers->at));
   out.note = analyze::caption(engine, *layers);
   out.rows = layers->rows;
-  for (const LayerRow& row : layers->rows) out.own_peaks.push_back(analyze::instant_text(engine, row.own_peak_at));
+  for (const LayerRow& row : layers->rows) {
+    out.own_peaks.push_back(analyze::instant_text(engine, row.own_peak_at));
+    out.filters.push_back(row.name.empty() ? "" : analyze::filter_term("layer", row.name));
+  }
   if (params.filter.empty()) out.empty = analyze::absence(*layers);
   return out;
 }

@@ -133,19 +133,14 @@ Result<Tracks> EngineService::tracks(const TracksParams& params) {
       pool.text = analyze::label_of_pools(*place);
   }
   if (tile->t0 < end) {
-    const auto columns =
-        engine.stacked({.t0_us = tile->t0, .t1_us = std::min(tile->t1, end), .width = kTileColumns / 2, .where = {}});
-    if (!columns) return std::unexpected(columns.error());
-    events.t.assign(columns->border_us.begin(), columns->border_us.end());
-    if (!events.t.empty()) events.t.pop_back();
-    pool.t = events.t;
-    for (std::size_t i = 0; i < columns->at.size(); ++i) {
-      pool.value.push_back(static_cast<double>(engine.regions_at(columns->at[i])));
-      pool.value2.push_back(static_cast<double>(columns->high[i]));
-    }
-    events.value = column(columns->events);
-    events.top =
-        columns->events.empty() ? 1 : static_cast<double>(*std::max_element(columns->events.begin(), columns->events.end()));
+    auto history = pool_over_time(engine, tile->t0, std::min(tile->t1, end));
+    if (!history) return std::unexpected(history.error());
+    events.t = history->t;
+    events.top = history->events.empty() ? 1 : *std::ranges::max_element(history->events);
+    events.value = std::move(history->events);
+    pool.t = std::move(history->t);
+    pool.value = std::move(history->held);
+    pool.value2 = std::move(history->live);
   }
   out.tracks.push_back(std::move(pool));
   out.tracks.push_back(std::move(events));

@@ -206,14 +206,6 @@ void add_steps(Payload& payload, const Opened& opened, const std::string& trace)
   }
 }
 
-// As the page writes it: filterOf in ui/src/views/Layers.svelte.
-std::string layer_filter(const std::string& name) {
-  if (name.find_first_of(" \t\r\n\f\v()\"") == std::string::npos) return "layer:" + name;
-  std::string quoted = "layer:\"";
-  for (const char c : name) quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return quoted + "\"";
-}
-
 // One change at a time: all combinations would be thousands.
 void add_whatif(Payload& payload, const Opened& opened, const std::string& trace) {
   if (!opened.whatif()) return;
@@ -248,7 +240,7 @@ void add_links(Payload& payload, const Opened& opened, const std::string& trace)
         payload.add("peak", {{"trace", trace},
                              {"at", "steady"},
                              {"open", std::string(kFirstOpen)},
-                             {"filter", layer_filter(layers->rows[i].name)}});
+                             {"filter", analyze::filter_term("layer", layers->rows[i].name)}});
   const auto lines = opened.engine().live({.at = at, .by = {analyze::By::line}, .where = {}, .limit = 60});
   if (!lines) return;
   std::set<std::string> files;

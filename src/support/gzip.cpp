@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "support/units.h"
+#include "support/memory_budget.h"
 
 namespace vramscope::support {
 namespace {
@@ -62,10 +62,7 @@ Result<std::string> gunzip(std::string_view packed, std::uint64_t most) {
     out.append(buffer.data(), buffer.size() - stream.avail_out);
   }
   inflateEnd(&stream);
-  if (out.size() > most)
-    return fail(
-        fmt::format("unpacks to more than {}, the limit for a file of its size; if you trust it, unpack it with gunzip first",
-                    format_size(most)));
+  if (out.size() > most) return fail(fmt::format("unpacks to {}; if you trust it, unpack it with gunzip first", more_than(most)));
   if (code != Z_STREAM_END) return fail("damaged gzip data");
   return out;
 }

@@ -187,7 +187,10 @@ struct Limits {
   support::MemoryBudget& memory;
 };
 constexpr std::uint64_t kGrowth = 2;  // a growing vector exists twice
-constexpr const char* kTooMuch = "it needs more memory than a file of this size may use";
+
+std::unexpected<Error> too_much(const support::MemoryBudget& memory) {
+  return fail("they need " + support::more_than(memory.limit()));
+}
 
 // Reads the columns of one table into new rows at the end of `entries`.
 template <typename Entry, typename Decode>
@@ -195,7 +198,7 @@ Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& e
   const std::uint64_t missing = table.first - entries.size();
   if (missing > std::min<std::uint64_t>(limits.may_miss, kMaxMissing))
     return fail("its entries do not continue the previous ones");
-  if (!limits.memory.take(missing, kGrowth * sizeof(Entry))) return fail(kTooMuch);
+  if (!limits.memory.take(missing, kGrowth * sizeof(Entry))) return too_much(limits.memory);
   limits.may_miss -= missing;
   entries.resize(static_cast<std::size_t>(table.first));
   for (auto entry = entries.end() - static_cast<std::ptrdiff_t>(missing); entry != entries.end(); ++entry) mark_lost(*entry);
@@ -203,7 +206,7 @@ Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& e
   // Entries are distinct, so each has at least one byte somewhere: a few bytes cannot require a lot of memory.
   if (table.rows > in.left() || entries.size() + table.rows > most_entries<Entry>)
     return fail("a table is longer than the format allows");
-  if (!limits.memory.take(table.rows, kGrowth * sizeof(Entry))) return fail(kTooMuch);
+  if (!limits.memory.take(table.rows, kGrowth * sizeof(Entry))) return too_much(limits.memory);
   std::vector<Entry> rows(static_cast<std::size_t>(table.rows));
   const std::size_t before = in.left();
   for (std::uint64_t i = 0; i < table.columns && !in.failed(); ++i) {
@@ -211,7 +214,7 @@ Status append_rows(ByteReader& in, const TableHead& table, std::vector<Entry>& e
   }
   if (table.rows > before - in.left()) return fail("a table has more rows than bytes");
   // Texts and lists take at least one byte of the block per element.
-  if (!limits.memory.take(before - in.left(), sizeof(FrameId))) return fail(kTooMuch);
+  if (!limits.memory.take(before - in.left(), sizeof(FrameId))) return too_much(limits.memory);
   entries.insert(entries.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   return {};
 }

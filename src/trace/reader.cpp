@@ -79,10 +79,13 @@ class Identity {
 
 struct Reader::State {
   explicit State(ReadFile opened)
-      : file(std::move(opened)), memory_limit(support::memory_for(file.stored())), memory(memory_limit) {}
+      : file(std::move(opened)),
+        memory_limit(support::memory_for(file.stored())),
+        most_events(support::events_for(file.stored())),
+        memory(memory_limit) {}
 
   ReadFile file;
-  std::uint64_t memory_limit;
+  std::uint64_t memory_limit, most_events;
   support::MemoryBudget memory;  // of what stays with the reader
   FileHeader header;
   Dictionaries all = initial_dictionaries();
@@ -229,6 +232,7 @@ std::size_t Reader::chunks() const { return state_->chunks.size(); }
 const std::filesystem::path& Reader::path() const { return state_->file.path(); }
 const std::optional<support::WideChecksum>& Reader::content() const { return state_->content; }
 std::uint64_t Reader::memory_limit() const { return state_->memory_limit; }
+std::uint64_t Reader::most_events() const { return state_->most_events; }
 
 Result<Chunk> Reader::chunk(std::size_t index) const {
   Chunk chunk;

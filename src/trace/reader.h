@@ -60,6 +60,8 @@ class Reader {
   const std::optional<support::WideChecksum>& content() const;
   // How many bytes of memory a file of this size may use.
   std::uint64_t memory_limit() const;
+  // How many events a recording of this size can hold: events() may claim more.
+  std::uint64_t most_events() const;
 
  private:
   struct State;

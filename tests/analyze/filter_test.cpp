@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analyze/api.h"
+#include "analyze/query/filter_text.h"
 #include "trace_test.h"
 #include "training.h"
 
@@ -92,6 +93,18 @@ TEST_F(FilterLanguage, ErrorsNameTheWord) {
   EXPECT_NE(error(")").find(')'), std::string::npos);
   EXPECT_NE(error(std::string(5000, '(')).find("deep"), std::string::npos);
   EXPECT_EQ(error("layer:a or (not layer:b and size>1MiB)"), "");
+}
+
+TEST(FilterTerm, MatchesTheTextThatItWasMadeOf) {
+  EXPECT_EQ(filter_term("layer", "encoder/dense_1"), "layer:encoder/dense_1");
+  EXPECT_EQ(filter_term("layer", "my layer"), "layer:\"my layer\"");
+  for (const std::string text : {"encoder/dense_1", "my layer", "f(x)", "say \"hi\"", "a\\b c\\", "\\\"", "/half", "tab\there"}) {
+    const auto words = split_filter(filter_term("layer", text) + " size>1");
+    ASSERT_TRUE(words) << text;
+    ASSERT_EQ(words->size(), 2u) << text;
+    EXPECT_EQ(words->front().field, "layer");
+    EXPECT_EQ(words->front().value, text);
+  }
 }
 
 TEST_F(FilterLanguage, Completion) {

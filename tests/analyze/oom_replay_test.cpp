@@ -106,5 +106,21 @@ TEST(OomReplay, ShareIsTheSameInSentenceAndAdvice) {
   EXPECT_TRUE(shares.contains(57) || shares.contains(58)) << "which are a little less in binary";
 }
 
+// Tensors of unknown purpose, as of a program that trains nothing: a batch is not what to change.
+TEST(OomReplay, WithoutABatchThereIsNoShareOfOne) {
+  const TracePath path;
+  path.clear();
+  Maker::Options options;
+  options.pool.limit = options.pool.device = 64 * kMiB;
+  options.pool.growth = false;
+  Maker maker = Maker::create(path, options).value();
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(maker.alloc({"Fill", "output", 10 * kMiB}).has_value());
+  ASSERT_FALSE(maker.alloc({"Fill", "output", 10 * kMiB}).has_value());
+  ASSERT_TRUE(maker.finish());
+  const OomEvent e = opened(path).ooms().events.back();
+  EXPECT_TRUE(!e.replay || !e.replay->largest_share);
+  EXPECT_TRUE(!e.replay || !e.replay->sentence.contains("batch")) << e.replay->sentence;
+}
+
 }  // namespace
 }  // namespace vramscope::test

@@ -1,4 +1,5 @@
 """On a terminal of 80 columns, no table breaks a row: columns go in a fixed order, and the answer names those that went."""
+import os
 import re
 import subprocess
 
@@ -88,3 +89,16 @@ def test_the_verdict_keeps_its_whole_evidence(vramscope, traces):
     wide = " ".join(subprocess.run([vramscope, "oom", traces / "oom.vram"], check=True, capture_output=True, text=True).stdout.split())
     evidence = re.search(r"too big +yes +yes +(live memory.*?) The request", wide).group(1)
     assert sorted(evidence.split()) == sorted(re.search(r"too big yes yes (live memory.*?) The request", text).group(1).split())
+
+
+def test_piped_output_follows_columns(vramscope, traces):
+    """As that of git and ps; watch(1) sets it for the command whose output it shows."""
+    def widest(**env):
+        done = subprocess.run([vramscope, "oom", traces / "oom.vram"], capture_output=True, text=True, check=True, env={**os.environ, **env})
+        return max(map(len, done.stdout.splitlines()))
+
+    assert widest() > 120 and widest(COLUMNS="wide") == widest(COLUMNS="0") == widest()
+    assert 60 < widest(COLUMNS="80") <= 80 and 80 < widest(COLUMNS="110") <= 110
+    with Terminal([vramscope, "oom", traces / "oom.vram"], columns=110, rows=200, env={**os.environ, "COLUMNS": "70"}) as terminal:
+        assert terminal.exit_code() == 0
+        assert max(len(ESCAPE.sub("", line)) for line in terminal.raw.decode().split("\r\n")) <= 70

@@ -3,6 +3,8 @@ import json
 import os
 import pickle
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -61,8 +63,8 @@ def test_the_same_sql_on_duckdb_and_clickhouse(made, export, clickhouse):
 
 @pytest.fixture
 def query(vramscope, run):
-    def call(*words, code=0, python=sys.executable):
-        return run([vramscope, "query", *words], code=code, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
+    def call(*words, code=0, python=sys.executable, **env):
+        return run([vramscope, "query", *words], code=code, env={**os.environ, "VRAMSCOPE_PYTHON": str(python), **env})
 
     return call
 
@@ -209,7 +211,45 @@ def test_a_query_is_bounded_by_the_size_of_the_trace(build, run, query, tmp_path
     assert row["memory_limit"].startswith("513.") and row["max_temp_directory_size"].startswith("8.0 GiB") and row["threads"] <= 4
     done = query(trace, "select * from blocks", code=2)
     [line] = done.stderr.splitlines()
-    assert not done.stdout and "choose fewer rows or columns, or --format csv" in line
+    limits = r"513\.\d MiB of memory or 8,\d{3}\.\d MiB of disk, the limits for traces of this size"
+    remedy = "choose fewer rows or columns, or --format csv"
+    assert not done.stdout and re.fullmatch(f"vramscope: query: needs more than {limits}; {remedy}", line), line
+
+
+def test_an_interpreter_that_dies_is_reported(made, query, tmp_path):
+    trace, _ = made("autotune")
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    python.chmod(0o755)
+    done = query(trace, "select 1", code=2, python=python)
+    assert done.stderr == (f"vramscope: query: {python} was ended by signal 11 (Segmentation fault); if it ran out of memory, choose fewer rows or "
+                           "columns, or --format csv\n")
+
+
+@pytest.mark.parametrize("to", ["the terminal's processes", "vramscope alone"])
+def test_an_interrupted_query_ends_quietly(made, vramscope, wait_until, tmp_path, to):
+    trace, _ = made("autotune")
+    temporary, started = tmp_path / "temporary", tmp_path / "started"
+    temporary.mkdir()
+    endless = f"copy (select 1) to '{started}' (format csv); select count(*) from range(1000000) a, range(1000000) b, range(1000000) c"
+    env = {**os.environ, "VRAMSCOPE_PYTHON": sys.executable, "TMPDIR": str(temporary)}
+    query = subprocess.Popen([vramscope, "query", trace, endless], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    wait_until(started.exists, "the query runs")
+    if to == "vramscope alone":
+        query.kill()
+        assert query.communicate() == (b"", b"")        # the interpreter, which had the same output, has ended too
+    else:
+        os.killpg(query.pid, signal.SIGINT)
+        assert query.communicate() == (b"", b"") and query.returncode == 128 + signal.SIGINT
+        assert not list(temporary.iterdir())
+
+
+def test_the_folder_for_temporary_files_may_have_any_name(made, query, tmp_path):
+    trace, truth = made("autotune")
+    temporary = tmp_path / "it's [a] *?"
+    temporary.mkdir()
+    done = query(trace, "select count(*) as n from blocks", "--format", "csv", TMPDIR=str(temporary))
+    assert done.stdout == f"n\n{truth['allocs']}\n" and not list(temporary.iterdir())
 
 
 def test_a_long_result_is_written_piece_by_piece(made, query):

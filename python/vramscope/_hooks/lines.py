@@ -7,7 +7,7 @@ import sys
 import sysconfig
 import weakref
 from types import CodeType, FrameType
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from . import emit, importing
 
@@ -33,6 +33,7 @@ _OWN_FOLDERS = tuple({os.path.join(folder, "") for folder in (_OWN, os.path.real
 _LONGEST_SOURCE = 1 << 20
 _GENERATED = "__autograph_generated_file"
 known_codes: Dict[int, bool] = {}                   # whether it is the user's, by the address of a code object, as long as it exists
+plain_codes: Set[int] = set()                       # those that are not; walking.py takes out what it wants to see
 _alive: Dict[int, "weakref.ref[CodeType]"] = {}
 _known_files: Dict[str, bool] = {}                  # the same by the name of a file
 # Lines of generated code -> the lines it was generated from; set by the TensorFlow hook (AutoGraph).
@@ -105,12 +106,15 @@ def is_user(code: CodeType, line: Optional[int] = None) -> bool:
         if known is None:
             known = _known_files[file] = is_user_file(file)
         known_codes[address] = known
+        if not known:
+            plain_codes.add(address)
         _alive[address] = weakref.ref(code, lambda _: _forget(address))
     return known
 
 
 def _forget(address: int) -> None:
     known_codes.pop(address, None)
+    plain_codes.discard(address)
     _alive.pop(address, None)
 
 

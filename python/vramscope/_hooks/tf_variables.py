@@ -54,14 +54,31 @@ def of_handle(handle: Any) -> Any:
     return None if reference is None else reference()
 
 
+_CAPTURES = "_vramscope_captures"       # on a graph: id of a placeholder -> the key under which the graph has its capture
+
+
+def _captured(graph: Any, inner: Any) -> Any:
+    """What the graph has captured as `inner`, else `inner` itself. The graph of a model captures thousands of variables; between two assignments
+    only the last of them are new. `graph.captures` makes a new list of all."""
+    captures = getattr(graph, "_function_captures", None)
+    if captures is None:                        # not that of a function
+        return inner
+    placeholders = captures.by_val_internal
+    keys: Dict[int, int] = getattr(graph, _CAPTURES, {})
+    for key in reversed(placeholders):
+        if keys.get(id(placeholders[key])) == key:
+            break
+        keys[id(placeholders[key])] = key
+    setattr(graph, _CAPTURES, keys)
+    key = keys.get(id(inner), 0)
+    return captures.by_val_external[key] if placeholders.get(key) is inner else inner
+
+
 def _written_by(op: Any) -> Any:
     """The variable that an assignment op writes: its first input is the variable's handle, captured from graph to graph."""
     graph, handle = op.graph, op.inputs[0]
     while graph is not None:
-        for outer, inner in getattr(graph, "captures", ()):
-            if inner is handle:
-                handle = outer
-                break
+        handle = _captured(graph, handle)
         if hasattr(handle, "_numpy"):           # an eager tensor: outside all graphs
             return of_handle(handle)
         graph = getattr(graph, "outer_graph", None)

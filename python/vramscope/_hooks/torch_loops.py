@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .. import _recorder
-from . import emit, ranks, torch_compiled, torch_frames, wrapping
+from . import emit, torch_compiled, torch_frames, torch_ranks, wrapping
 
 
 def install(module: Any) -> None:
@@ -36,7 +36,7 @@ def _process_group(distributed: Any) -> None:
     """mp.spawn passes the rank only to this function."""
     def initialized(token: None, ok: bool, *_: Any, **__: Any) -> None:
         if ok:
-            ranks.tell_distributed(distributed)
+            torch_ranks.initialized(distributed)
 
     wrapping.wrap(distributed, "init_process_group", after=initialized)
 

@@ -7,7 +7,7 @@ import sys
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import emit, ranks, torch_frames, torch_names, torch_tags, training, wrapping
+from . import emit, torch_frames, torch_names, torch_ranks, torch_tags, training, wrapping
 
 _TAG_STATE_AT = (1, 2, 3, 10, 100, 1000)        # state is created in the first steps and stays; later checks find what moved
 
@@ -151,7 +151,7 @@ def _step_done(optimizer: Any) -> None:
         return
     known.steps += 1
     if known.steps == 1:
-        emit.quietly(ranks.tell_at_first_step)
+        emit.quietly(torch_ranks.first_step)
     states = len(optimizer.state)
     moved = known.has_moved()
     if moved or known.steps in _TAG_STATE_AT or states != known.states:

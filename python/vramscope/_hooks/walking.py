@@ -27,6 +27,8 @@ def anchor(frame: FrameType) -> int:
     address = id(frame)
     if address in _anchors:
         return 0
+    lines.is_user(frame.f_code, frame.f_lineno)         # decided now, so that the code stays out of the plain ones
+    lines.plain_codes.discard(id(frame.f_code))
     _anchors[address] = _UNKNOWN
     return address
 
@@ -53,14 +55,14 @@ def user_place(frame: FrameType, stop: int = 0) -> Optional[Place]:
 
 def _from(frame: Optional[FrameType], beyond: int = 0) -> _Segment:
     """To the next user's frame, or to the next anchor but `beyond`."""
-    known, anchors = lines.known_codes, _anchors
+    plain, anchors = lines.plain_codes, _anchors
     while frame is not None:
-        address = id(frame)
-        if address in anchors and address != beyond:
-            return None, address
         code = frame.f_code
-        is_user = known.get(id(code))
-        if is_user or (is_user is None and lines.is_user(code, frame.f_lineno)):
-            return Place(lines.of_frame(frame), address), 0
+        if id(code) not in plain:
+            address = id(frame)
+            if address in anchors and address != beyond:
+                return None, address
+            if lines.is_user(code, frame.f_lineno):
+                return Place(lines.of_frame(frame), address), 0
         frame = frame.f_back
     return None, 0

@@ -17,7 +17,6 @@
 #include "analyze/index/gaps.h"
 #include "analyze/index/parallel.h"
 #include "support/secret_hash.h"
-#include "support/units.h"
 #include "trace/gen/site_flags.h"
 
 namespace vramscope::analyze {
@@ -297,8 +296,8 @@ std::vector<Gap> line_up(std::vector<Piece>& pieces) {
 }  // namespace
 
 std::unexpected<Error> asks_for_too_much(const trace::Reader& reader) {
-  return fail(fmt::format("{}: its {} events need more than {}, the limit for a file of its size; it is damaged or forged",
-                          reader.path().string(), reader.events(), support::format_size(reader.memory_limit())));
+  return fail(fmt::format("{}: its {} events need {}; it is damaged or forged", reader.path().string(), reader.events(),
+                          support::more_than(reader.memory_limit())));
 }
 
 Result<Tables> scan(const trace::Reader& reader, const Columns& columns, unsigned threads, support::MemoryBudget& memory) {

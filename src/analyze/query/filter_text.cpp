@@ -62,6 +62,18 @@ std::string filter_word(std::string_view category) {
   return word;
 }
 
+std::string filter_term(std::string_view field, std::string_view text) {
+  constexpr std::string_view kEndsWord = " \t\r\n\f\v()\"";
+  std::string out = fmt::format("{}:", field);
+  if (!text.empty() && text.front() != '/' && text.find_first_of(kEndsWord) == std::string_view::npos) return out.append(text);
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
 std::optional<double> parse_number(std::string_view text) {
   std::string copy(text);
   char* end = nullptr;
@@ -159,10 +171,20 @@ class FilterSplitter {
       while (at_ < text_.size() && text_[at_] != quote) at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2u : 1u;
       if (at_ >= text_.size()) return fail(filter_lacks_quote(text_.substr(start)));
       ++at_;
-      return std::string(quote == '"' ? text_.substr(start + 1, at_ - start - 2) : text_.substr(start, at_ - start));
+      return quote == '"' ? unescaped(text_.substr(start + 1, at_ - start - 2)) : std::string(text_.substr(start, at_ - start));
     }
     while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '(' && text_[at_] != ')') ++at_;
     return std::string(text_.substr(start, at_ - start));
+  }
+
+  // As filter_term() writes it. Backslashes before anything else stay.
+  static std::string unescaped(std::string_view quoted) {
+    std::string out;
+    for (std::size_t i = 0; i < quoted.size(); ++i) {
+      const bool escape = quoted[i] == '\\' && i + 1 < quoted.size() && (quoted[i + 1] == '"' || quoted[i + 1] == '\\');
+      out += quoted[escape ? ++i : i];
+    }
+    return out;
   }
 
   static FilterWord::Type type_of(std::string_view bare_word) {

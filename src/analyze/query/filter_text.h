@@ -23,6 +23,8 @@ Result<std::vector<FilterWord>> split_filter(std::string_view text);
 bool glob(std::string_view pattern, std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 std::vector<std::string_view> filter_by_names();  // index = By
+// The term that matches this text in this field: layer:conv2d_1, layer:"my layer".
+std::string filter_term(std::string_view field, std::string_view text);
 // A category's name as one word of a filter: "optimizer_state".
 std::string filter_word(std::string_view category);
 

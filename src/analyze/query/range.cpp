@@ -142,9 +142,7 @@ std::vector<Completion> Engine::complete(std::string_view text, std::size_t limi
     if (auto found = live(request))
       for (const Group& g : found->groups) {
         if (g.keys[0].empty() || !glob(wanted, g.keys[0])) continue;
-        bool quoted = g.keys[0].find(' ') != std::string::npos;
-        out.push_back(
-            {fmt::format("{}:{}{}{}", last.substr(0, colon), quoted ? "\"" : "", g.keys[0], quoted ? "\"" : ""), g.bytes});
+        out.push_back({filter_term(last.substr(0, colon), g.keys[0]), g.bytes});
       }
   }
   if (out.size() > limit) out.resize(limit);

@@ -1,5 +1,7 @@
 #include "analyze/verdict/live_sums.h"
 
+#include <algorithm>
+
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
 #include "analyze/query/block_text.h"
@@ -14,7 +16,9 @@ bool is_layout_copy(const Store& store, const Kind& kind) {
 bool is_kept_by_any_optimizer(const Store& store, std::uint64_t alloc) {
   const std::string reported = tag_name(store, alloc);
   const std::string_view slot = reported.empty() ? store.name(store.kind_of(alloc).variable) : std::string_view(reported);
-  return slot.ends_with("_gradient_accumulator") || slot.ends_with("_average");  // as Keras names them
+  return std::ranges::any_of(frameworks(), [&](const Framework* each) {
+    return std::ranges::any_of(each->state_of_any_optimizer, [&](std::string_view end) { return slot.ends_with(end); });
+  });
 }
 
 LiveSums live_sums(const Store& store, const PoolSet& pools, const Float64Blocks& wide, Moment at, Bytes least_input) {

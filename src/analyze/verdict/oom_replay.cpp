@@ -30,26 +30,38 @@ struct Failure {
   bool whole_step = false;
 };
 
+using Samples = std::vector<std::optional<std::uint64_t>>;  // samples_of_steps()
+
 // Samples of the batch at a moment: other steps may have had others. `step`: the number of the last one that began before it.
-std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& recorded, std::uint32_t step, Moment at) {
+std::optional<std::uint64_t> batch_at(const Store& store, const RecordedPool& recorded, const Samples& samples,
+                                      std::uint32_t step, Moment at) {
   if (step == 0) return batch_from_shapes(store, recorded, 0, at);
   const StepRow& row = store.steps[step - 1];
   const bool in_step = at <= row.end;
-  if (const auto samples = samples_of_steps(store)[step - 1]; in_step && samples) return samples;
+  if (in_step && samples[step - 1]) return samples[step - 1];
   return batch_from_shapes(store, recorded, in_step ? row.begin : row.end, at);
 }
 
 // By block. The step before the failed one may have had another batch, which is comparable if that of the failed one is known.
-std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, std::uint32_t before,
-                                         std::optional<std::uint64_t> batch) {
+std::vector<whatif::Scaling> scalings_of(const Store& store, const RecordedPool& recorded, const Samples& samples,
+                                         std::uint32_t before, std::optional<std::uint64_t> batch) {
   auto out = scalings_by_shape(store, recorded, batch.value_or(kUnknownBatch));
   if (!batch || before == 0) return out;
-  const auto other = batch_at(store, recorded, before, store.steps[before - 1].end);
+  const auto other = batch_at(store, recorded, samples, before, store.steps[before - 1].end);
   if (!other || other == batch) return out;
   const auto of_other = scalings_by_shape(store, recorded, *other);
   for (std::size_t block = 0; block < out.size(); ++block)
     if (recorded.sections[block] == before) out[block] = of_other[block];
   return out;
+}
+
+// Whether there is anything that a batch flows through. Otherwise, a part of the batch would be a part of nothing.
+bool has_batch(const Store& store, const Failure& failure, const OomRequest& request) {
+  const auto flows = [](Shown category) {
+    return category == Shown::inputs || category == Shown::activations || category == Shown::activation_gradients;
+  };
+  const auto holds = [&](std::uint32_t alloc) { return alloc != kNone32 && flows(shown(store.attributes_of(alloc).category())); };
+  return failure.batch || flows(request.category) || std::ranges::any_of(failure.recorded.allocs, holds);
 }
 
 void add_block(Failure& failure, Bytes bytes, const whatif::Scaling& scaling, std::uint32_t alloc, std::uint32_t section) {
@@ -100,10 +112,11 @@ std::optional<Failure> failure_of(const Engine::State& state, const FailedPool& 
   if (recorded->events.size() > kMostEvents && before > 0)
     *recorded = from_event(*recorded, events_of_section(*recorded, before).first);
   Failure out{std::move(*recorded), {}, {}, false};
-  out.batch = batch_at(store, out.recorded, failed, oom.pos);
+  const Samples samples = samples_of_steps(store);
+  out.batch = batch_at(store, out.recorded, samples, failed, oom.pos);
   const std::uint64_t batch = out.batch.value_or(kUnknownBatch);
   const trace::Site& site = store.dictionaries().sites[static_cast<std::size_t>(oom.row.site)];
-  out.scalings = scalings_of(store, out.recorded, before, out.batch);
+  out.scalings = scalings_of(store, out.recorded, samples, before, out.batch);
   const auto scaling = scaling_by_shape(store, out.recorded, batch, {site.requested, request.category, store.text(site.shape)});
   const auto events = events_of_section(out.recorded, before);
   add_block(out, site.requested, scaling, kNone32, failed);
@@ -156,7 +169,9 @@ std::optional<OomReplay> replay_failure(const Engine::State& state, const Failed
         out.avoided_by.push_back({other.name, other.setting});
   const std::uint64_t batch = failure->batch.value_or(kUnknownBatch);
   const Forecaster forecaster(state.store, recorded, std::move(failure->scalings), recorded.scenario, kErrors);
-  const std::uint64_t largest = forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch));
+  const std::uint64_t largest = has_batch(state.store, *failure, request)
+                                    ? forecaster.largest_batch(available, std::min(batch - 1, Forecaster::kLargestBatch))
+                                    : 0;
   if (work.exhausted()) return std::nullopt;
   if (largest > 0) out.largest_share = static_cast<double>(largest) / static_cast<double>(batch);
   if (largest > 0 && failure->batch) out.largest = largest;

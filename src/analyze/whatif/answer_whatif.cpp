@@ -1,13 +1,11 @@
 // The requests of a run, replayed with other allocators and settings.
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "analyze/whatif/candidates.h"
 #include "analyze/whatif/changes.h"
 #include "analyze/whatif/recorded.h"
-#include "support/file.h"
 #include "support/units.h"
 #include "whatif/bounds/bounds.h"
 
@@ -17,13 +15,6 @@ namespace {
 using support::format_size;
 
 constexpr whatif::OrderBudget kOrders{20'000'000, 1, 12};
-
-// At most, of a recording: each takes at least 0.1 bytes of the file.
-std::uint64_t events_of_file(const std::filesystem::path& trace) {
-  constexpr std::uint64_t kMostPerByte = 10;
-  const auto file = support::ReadFile::open(trace);
-  return file ? kMostPerByte * file->stored() : 0;
-}
 
 WhatifRow row_of(const Candidate& candidate, const RecordedPool& recorded, Bytes limit) {
   whatif::Scenario scenario = candidate.scenario;
@@ -127,7 +118,7 @@ Result<Whatif> Engine::whatif(const WhatifRequest& request) const {
   out.changes = changed->notes;
   out.confidence = changed->confidence;
   whatif::Work work(recorded->events.size());
-  work.limit_replays(std::min<std::uint64_t>(recorded->events.size(), events_of_file(state_->store.reader().path())));
+  work.limit_replays(std::min<std::uint64_t>(recorded->events.size(), state_->store.reader().most_events()));
   recorded->scenario.device.work = &work;
   const auto wanted = candidates(*recorded, request.allocator);
   if (!wanted) return std::unexpected(wanted.error());

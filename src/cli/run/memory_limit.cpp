@@ -43,10 +43,11 @@ void limit_memory(std::span<const std::filesystem::path> traces) {
   set_limit(support::memory_for(g_stored));
 }
 
-std::uint64_t limit_memory_of_query() {
+QueryLimits limit_memory_of_query() {
+  constexpr std::uint64_t kDisk = 16;
   const std::uint64_t memory = support::memory_for(g_stored);
   set_limit(2 * memory);
-  return memory;
+  return {.memory = memory, .disk = kDisk * memory};
 }
 
 }  // namespace vramscope::cli

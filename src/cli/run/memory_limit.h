@@ -17,7 +17,10 @@ namespace vramscope::cli {
 // own commands.
 void limit_memory(std::span<const std::filesystem::path> traces);
 
-// Raises the limit for the query that is about to be started, and returns what DuckDB may use of it.
-std::uint64_t limit_memory_of_query();
+struct QueryLimits {
+  std::uint64_t memory, disk;
+};
+// Raises the limit for the query that is about to be started, and returns what DuckDB may use.
+QueryLimits limit_memory_of_query();
 
 }  // namespace vramscope::cli

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 
 #include <fmt/ranges.h>
 
@@ -83,9 +86,15 @@ std::string cut(const std::string& cell, std::size_t width) {
 }  // namespace
 
 std::size_t terminal_width() {
+  static constexpr std::size_t kLeast = 21, kMost = 120;
+  const auto usable = [](std::size_t columns) { return columns < kLeast ? 0 : std::min(columns, kMost); };
+  if (const char* const wanted = std::getenv("COLUMNS"); wanted != nullptr) {
+    std::size_t columns = 0;
+    std::from_chars(wanted, wanted + std::strlen(wanted), columns);
+    if (columns >= kLeast) return usable(columns);
+  }
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return std::min<std::size_t>(size.ws_col, 120);
-  return 0;
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? usable(size.ws_col) : 0;
 }
 
 std::string bold(std::string_view text, bool colour) {

@@ -10,14 +10,15 @@
 
 namespace vramscope::cli {
 
-// Columns of the terminal on stdout, at most 120; 0 if it is not a terminal: then nothing is wrapped or omitted.
+// Columns of the output, at most 120: COLUMNS if that is set, as for git and ps, also into a pipe (watch(1) sets it for what it
+// shows); otherwise those of the terminal on stdout. 0 if there is neither: then nothing is wrapped or omitted.
 std::size_t terminal_width();
 
 // Text with an attribute, if the stream supports it.
 std::string bold(std::string_view text, bool colour);
 std::string dim(std::string_view text, bool colour);
 
-// Text in lines that fit the terminal, each after so many spaces; one line if it is not a terminal.
+// Text in lines that fit the terminal, each after so many spaces; one line if the width is unknown.
 std::string paragraph(std::string_view text, std::size_t indent);
 
 // Control characters and invalid text as escapes, so that a name cannot move the cursor; the same for what a CI system would take

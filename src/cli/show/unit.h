@@ -27,7 +27,7 @@ class Unit {
     return unit_.bytes == 1 ? support::format_count(bytes) : support::format_in(bytes, unit_.bytes);
   }
   std::string with_sign(std::int64_t bytes) const {
-    if (bytes == 0) return "0";
+    if (bytes == 0) return (*this)(0);
     const auto size = static_cast<std::uint64_t>(bytes);
     return bytes < 0 ? "−" + (*this)(0 - size) : "+" + (*this)(size);
   }

@@ -32,7 +32,7 @@ class OomVerb final : public VerbBody {
     bool colour = wants_colour(stdout);
     Table causes;
     causes.column("CAUSE", Table::Align::left);
-    causes.column("HOLDS", Table::Align::left);
+    causes.column("APPLIES", Table::Align::left);
     causes.column("FITS WITHOUT IT", Table::Align::left);
     causes.column("EVIDENCE", Table::Align::sentence);
     for (const analyze::OomCause& c : e.causes)

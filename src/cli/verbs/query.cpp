@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
 
 #include <algorithm>
 #include <cctype>
@@ -18,6 +20,7 @@
 #include "exporters/tables.h"
 #include "support/fresh_file.h"
 #include "support/owned_folder.h"
+#include "support/units.h"
 
 namespace vramscope::cli {
 
@@ -80,19 +83,34 @@ class QueryVerb final : public VerbBody {
     Status written = write_tables(traces, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
-      return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output,
-                                    fmt::format("{}", limit_memory_of_query()), sql});
+      const QueryLimits limits = limit_memory_of_query();
+      const auto ended = run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_,
+                                                output, fmt::format("{}", limits.memory), fmt::format("{}", limits.disk), sql});
+      return ended ? code_of(*ended, *python, limits) : ended;
     };
     const auto code = output_.empty() ? ask("") : write_new(output_, ask);
     folder->remove([](std::string_view) { return true; });
-    if (code && *code == kNoDuckDb)
-      return fail(fmt::format(
-          "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",
-          *python));
     return code;
   }
 
  private:
+  // Our own exit code, from that of the interpreter.
+  Result<int> code_of(int ended, const std::string& python, const QueryLimits& limits) const {
+    const char* const smaller =
+        format_ == "table" ? "choose fewer rows or columns, or --format csv" : "choose fewer rows or columns";
+    if (ended == kNoDuckDb)
+      return fail(fmt::format(
+          "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",
+          python));
+    if (ended == kTooLarge)
+      return fail(fmt::format("query: needs more than {} of memory or {} of disk, the limits for traces of this size; {}",
+                              support::format_size(limits.memory), support::format_size(limits.disk), smaller));
+    const int by = ended - kEndedBySignal;
+    if (by <= 0 || by == SIGINT || by == SIGQUIT || by == SIGPIPE) return ended;  // Ctrl-C, or nobody reads the output
+    return fail(
+        fmt::format("query: {} was ended by signal {} ({}); if it ran out of memory, {}", python, by, strsignal(by), smaller));
+  }
+
   std::vector<std::string> words_;
   std::string format_ = "table", output_;
 };

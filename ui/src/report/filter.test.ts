@@ -10,6 +10,13 @@ function errorOf(filter: string): string {
   return "";
 }
 
+it("takes quoted text as the program writes it", () => {
+  const matches = compileFilter(String.raw`layer:"say \"hi\" a\\b"`);
+  const block = (layer: string) => ({ text: (field: string) => (field === "layer" ? layer : ""), granted: 1, requested: 1 });
+  expect(matches(block(String.raw`say "hi" a\b`))).toBe(true);
+  expect(matches(block(String.raw`say \"hi\" a\\b`))).toBe(false);
+});
+
 describe("errors of a filter", () => {
   it("finds the list", () => expect(lines.length).toBe(12));
   it.each(lines)("%s", (filter, message) => expect(errorOf(filter).slice(0, message.length)).toBe(message));

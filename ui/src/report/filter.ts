@@ -33,7 +33,7 @@ function split(text: string): Word[] {
       if (!value && (text[at] === '"' || text[at] === "/")) throw new Error(filterLacksQuote(text.slice(at)));
       const raw = value?.[0] ?? /^[^\s()]*/.exec(text.slice(at))![0];
       at += raw.length;
-      word.value = raw.startsWith('"') ? raw.slice(1, -1) : raw;
+      word.value = raw.startsWith('"') ? raw.slice(1, -1).replace(/\\(["\\])/g, "$1") : raw;
       const bare = word.value.toLowerCase();
       if (!word.field && (bare === "and" || bare === "or" || bare === "not")) word.type = bare;
     }

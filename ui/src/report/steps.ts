@@ -113,12 +113,13 @@ export function layersOf(run: RunBlocks, written: Layers, steps: Steps | null, w
   const sure = written.rows.every((row) => row.own_peak === Math.max(same.get(row.name) ?? 0, row.total));
   for (const row of rows.values()) if (sure) row.own_peak = Math.max(own.get(row.name) ?? 0, row.total);
   const kept = [...rows.values()].filter((row) => row.total > 0 || (own.get(row.name) ?? 0) > 0);
-  if (!run.matches(filter).includes(1)) return { sentence: NO_MATCH, note: "", empty: nothingMatches(filter), t: when.t, rows: [], own_peaks: [] };
+  if (!run.matches(filter).includes(1)) return { sentence: NO_MATCH, note: "", empty: nothingMatches(filter), t: when.t, rows: [], own_peaks: [], filters: [] };
+  const filters = new Map(written.rows.map((row, i) => [row.name, written.filters[i]]));
   const layers = kept.filter((row) => row.name && !row.name.startsWith("("));
   const most = layers.reduce<LayerRow | null>((a, b) => (b.total > (a?.total ?? 0) ? b : a), null);
   const total = size(kept.reduce((sum, row) => sum + row.total, 0));
   return { sentence: most ? layerHoldsMost(most.name, counted(layers.length, "layer"), size(most.total), total, at === "steady" ? STEADY_PEAK.words : THEN) : filter ? NO_LAYER_MATCHES : noLayerKnown(total, WHY_NO_LAYERS),
-    note: layersCaption(seconds(when.t)), empty: null, t: when.t, rows: kept, own_peaks: [] };
+    note: layersCaption(seconds(when.t)), empty: null, t: when.t, rows: kept, own_peaks: [], filters: kept.map((row) => filters.get(row.name) ?? "") };
 }
 
 /** The most that each layer ever held by itself, in the steady steps or in the whole run. */

@@ -39,6 +39,8 @@ constexpr Advice kRemedies[] = {
     {Remedy::raise_host_limit, "TF_CPU_BFC_MEM_LIMIT_IN_MB"},
 };
 
+constexpr std::string_view kStateOfAnyOptimizer[] = {"_gradient_accumulator", "_average"};  // as Keras names them
+
 constexpr std::string_view kRuleSettings[] = {kXlaPlans};
 constexpr std::string_view kVersionSettings[] = {"tensorflow.version"};
 constexpr std::string_view kDistributions[] = {"tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly"};
@@ -116,6 +118,7 @@ constinit const Framework kFramework = {
     .allocators = kAllocators,
     .ops_with_scratch = kScratchOps,
     .keeps_unfactored_state = true,  // Keras' Adafactor
+    .state_of_any_optimizer = kStateOfAnyOptimizer,
     // On the host, with oneDNN, the peaks of a small convolutional network differ by 30 % from run to run; otherwise, and on a
     // GPU, by 3 % (docs/dev/measurements.md).
     .order_error_on_host = 0.3,
