@@ -6,10 +6,10 @@ import subprocess
 import pytest
 
 from terminal import Terminal
+from verbs import OF_ONE_TRACE
 
 CASES = {"train": ["autotune", "steps=24", "layers=6"], "leak": ["leak", "steps=40"], "shapes": ["shapes"], "oom": ["killed"], "layers": ["transformer"],
          "grown": ["grown"], "hostile": ["hostile"], "killed": ["clean", "signal=9"]}
-VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -28,7 +28,7 @@ def lines_of(vramscope, *arguments, columns=80):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", OF_ONE_TRACE)
 def test_every_line_fits(vramscope, traces, verb, name):
     lines = lines_of(vramscope, verb, traces / f"{name}.vram")
     assert any(line.startswith("  ") for line in lines) or len(lines) < 4

@@ -10,6 +10,7 @@ import pprof_reader
 import pytest
 import torch_allocator
 from format_cases import CASES
+from verbs import OF_ONE_TRACE
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
@@ -279,16 +280,13 @@ def test_failed_requests_survive_export_and_import(made, export, imported, answe
     assert [again[key] for key in ("requested", "live", "free", "largest_free")] == [failed[key] for key in ("requested", "live", "free", "largest_free")]
 
 
-VERBS = ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"]
-
-
 def test_every_verb_opens_a_profile_directly(vramscope, run, tmp_path):
     model = torch_allocator.run()
     file = tmp_path / "snapshot.pickle"
     file.write_bytes(pickle.dumps(model.snapshot()))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    for verb in VERBS:
+    for verb in OF_ONE_TRACE:
         done = run([vramscope, verb, file, "--json"], env={**os.environ, "TMPDIR": str(scratch)})
         assert json.loads(done.stdout)
         assert "does not contain: steps" in done.stderr

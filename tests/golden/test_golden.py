@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from verbs import ANSWERING, OF_ONE_TRACE
+
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", HERE.parent.parent / "build"))
-# The verbs that answer; all but three of them take one trace and nothing else.
-VERBS = list(json.loads((HERE.parent.parent / "schema/answers/schema.json").read_text())["verbs"])
-ONE_TRACE = [verb for verb in VERBS if verb not in ("diff", "check", "fit")]
 BUDGET = """peak = "8MiB"
 steady_peak = "64MiB"
 growth_per_step = "1KiB"
@@ -71,7 +70,7 @@ CASES = {
     "diff-where": ["diff", "clean", "shapes", "--ascii", "--where", "category:activations"],
     "check-where": ["check", "leak", "--budget", "fewer.toml", "--where", "category:parameters"],
 }
-WITH_FILTER = [[verb, "clean", "--where", "colour:red"] for verb in ONE_TRACE] + [
+WITH_FILTER = [[verb, "clean", "--where", "colour:red"] for verb in OF_ONE_TRACE] + [
     ["diff", "clean", "clean", "--where", "colour:red"], ["fit", "clean", "--batches", "8", "--where", "colour:red"], ["check", "clean", "--budget", "vram.toml", "--where", "colour:red"]]
 FAILS = {"check-broken", "check-inline"}
 
@@ -223,10 +222,10 @@ def test_each_part_of_a_summary_says_which_process_it_is_about(tmp_path):
 
 
 def test_every_verb_that_answers_has_a_case():
-    assert {command[0] for command in CASES.values()} == set(VERBS)
+    assert {command[0] for command in CASES.values()} == set(ANSWERING)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ANSWERING)
 def test_help_has_an_example(verb):
     done = subprocess.run([BUILD / "vramscope", verb, "--help"], capture_output=True, text=True)
     assert done.returncode == 0
@@ -276,7 +275,7 @@ def odd(tmp_path_factory):
 @pytest.mark.parametrize("trace", ["empty.vram", "one.vram", "nofrees.vram", "million.vram", "nomarks.vram", "eager.vram", "killed.vram", "processes",
                                    "damaged.vram", "half.vram", "text.vram", "nothing", "missing.vram"])
 def test_odd_traces(odd, trace):
-    for words in [[verb, trace] for verb in ONE_TRACE] + [["diff", trace, "killed.vram"], ["check", trace, "--budget", "vram.toml"]]:
+    for words in [[verb, trace] for verb in OF_ONE_TRACE] + [["diff", trace, "killed.vram"], ["check", trace, "--budget", "vram.toml"]]:
         (odd / "vram.toml").write_text('peak = "8GiB"\n')
         for more in ([], ["--json"]):
             done = subprocess.run([BUILD / "vramscope", *words, *more], cwd=odd, capture_output=True, text=True, timeout=600)

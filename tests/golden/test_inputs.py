@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from verbs import OF_ONE_TRACE
 
 BUILD = Path(os.environ.get("VRAMSCOPE_BUILD", Path(__file__).resolve().parent.parent.parent / "build"))
 
@@ -159,7 +160,7 @@ def test_one_bad_file_does_not_hide_the_others(bad):
     runs.mkdir()
     for name, source in (("a", "clean"), ("b", "nothing"), ("c", "random"), ("d", "cut"), ("e", "leak")):
         (runs / f"{name}.vram").write_bytes((bad / f"{source}.vram").read_bytes())
-    for verb in ("summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"):
+    for verb in [verb for verb in OF_ONE_TRACE if verb != "whatif"]:    # which finds nothing to replay in the cut trace
         text = run(bad, verb, "run")
         assert text.returncode == 2, text
         assert all(f"{name}.vram" in text.stderr for name in "bcd") and text.stderr.count("\n") == 3, text.stderr
@@ -187,7 +188,7 @@ def test_a_link_that_leads_to_itself(folder):
 def test_no_verb_passes_control_characters_on(folder):
     (folder / "limits.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\x07\x1b[31m\x1b]0;title\x073" = "1KiB"\n"lost\x1b[2J" = "1KiB"\n')
     (folder / "escaped.toml").write_bytes(b'peak = "1KiB"\n[layer]\n"bell\\u0007\\u001b[31m\\u001b]0;title\\u00073" = "1KiB"\n"lost\\u001b[2J" = "1KiB"\n')
-    commands = [[verb, "hostile.vram", "-n", "0"] for verb in ("ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom", "xla")]
+    commands = [[verb, "hostile.vram", "-n", "0"] for verb in [*OF_ONE_TRACE, "xla"] if verb != "summary"]
     commands += [["peak", "hostile.vram", "--by", by, "-n", "0"] for by in ("layer", "op", "line", "name", "pool", "phase")]
     commands += [["summary", "hostile.vram"], ["diff", "hostile.vram", "clean.vram", "-n", "0"], ["dump", "hostile.vram"],
                  ["check", "hostile.vram", "--budget", "limits.toml", "--github"],
@@ -209,7 +210,7 @@ def test_no_verb_passes_control_characters_on(folder):
 def test_no_line_is_a_command_to_a_ci_system(folder, more):
     """GitHub's runner skips spaces before "::" and looks for "##[" anywhere in a line, Azure for "##vso["."""
     (folder / "limits.toml").write_text('peak = "1KiB"\n[layer]\n"::error file=train.py::bought9" = "1KiB"\n')
-    commands = [[verb, "hostile.vram", "-n", "0"] for verb in ("ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom")]
+    commands = [[verb, "hostile.vram", "-n", "0"] for verb in OF_ONE_TRACE if verb != "summary"]
     commands += [["peak", "hostile.vram", "--by", by, "-n", "0"] for by in ("layer", "op", "line", "name", "pool", "phase")]
     commands += [["summary", "hostile.vram"], ["diff", "hostile.vram", "clean.vram", "-n", "0"], ["dump", "hostile.vram"],
                  ["check", "hostile.vram", "--budget", "limits.toml"]]
@@ -249,7 +250,7 @@ def test_an_instant_beyond_the_end_says_where_the_end_is(folder):
     assert run(folder, "ledger", "leak.vram", "--at", f"{end:.6f}s").returncode == 0
 
 
-@pytest.mark.parametrize("verb", ["summary", "ledger", "peak", "steps", "layers", "leaks", "fragmentation", "oom"])
+@pytest.mark.parametrize("verb", OF_ONE_TRACE)
 def test_a_filter_that_matches_nothing_is_no_answer(folder, verb):
     refused(run(folder, verb, "leak.vram", "--where", "layer:zzz"), "layer:zzz")
     refused(run(folder, verb, "leak.vram", "--where", "layer:zzz", "--json"), "layer:zzz")
@@ -303,7 +304,7 @@ def test_root_leaves_nothing_in_the_home_of_somebody_else(folder):
 
 # --- what a file claims to hold is not believed ------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("verb", ["summary", "peak", "ledger", "leaks", "fragmentation", "oom", "report"])
+@pytest.mark.parametrize("verb", [*OF_ONE_TRACE, "report"])
 @pytest.mark.parametrize("case", ["manyallocs", "manyfrees", "manymarks", "manysettings", "manyooms", "manysamples", "manyheads"])
 def test_a_small_file_cannot_take_the_machines_memory(folder, case, verb, run_measured):
     tracegen(case, folder / "forged.vram")
