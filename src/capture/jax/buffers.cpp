@@ -52,7 +52,7 @@ std::uint8_t pool_of(const Table& table, const void* buffer) {
   record::setting("jax.allocator_found_by", text_of(FoundBy::nothing));
   return record::pool({device.answer, name, cpu ? -1 : static_cast<std::int32_t>(id), record::Level::tensor,
                        cpu ? record::Memory::host : record::Memory::device, kFramework.id,
-                       spool::kPoolOrderExact | spool::kPoolAttributed});
+                       spool::kPoolOrderExact | spool::kPoolAttributed | spool::kPoolOfObjects});
 }
 
 void record_block(const Entry& entry, const void* buffer) {

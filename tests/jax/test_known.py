@@ -1,0 +1,37 @@
+"""What vramscope says of JAX's arrays at the interface of a plugin, against programs that know each of them."""
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def record(vramscope, run, jax_python, plugin_environment, tmp_path_factory):
+    """record(case) -> (what the program printed, its trace)"""
+    kept = {}
+
+    def call(case):
+        if case not in kept:
+            folder = tmp_path_factory.mktemp("recording") / "out"
+            done = run([vramscope, "run", "-o", folder, "--quiet", "--", jax_python, HERE / "known_programs.py", case], env=plugin_environment)
+            kept[case] = json.loads(done.stdout.splitlines()[-1]), *folder.glob("*.vram")
+        return kept[case]
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def ask(vramscope):
+    return lambda trace, verb, *options: json.loads(subprocess.check_output([vramscope, verb, "--json", trace, *options]))
+
+
+def test_a_leak_is_as_large_as_what_jax_keeps(record, ask):
+    said, trace = record("leak")
+    grows = {after - before for before, after in zip(said["live"][1:], said["live"][2:])}
+    assert len(grows) == 1, "the same in every step"
+    grown, leaks = grows.pop(), ask(trace, "leaks")
+    assert leaks["bytes_per_step"] == pytest.approx(grown, rel=1e-9) and leaks["so_far"] % grown == 0, (leaks, grown)
+    assert leaks["so_far"] == grown * (leaks["step_number"][-1] - leaks["since_step"] + 1)
