@@ -59,6 +59,7 @@ constinit const Framework kFramework = {
     .own_facts = own_facts,
     .is_own_name = is_name,
     .recomputed_scope = "rematted_computation",
+    .returns_new_variables = true,
     .why_pool_took_card = "JAX takes three quarters of the card when it starts.",
     .regions_double = true,
     .set_replay = set_replay,
