@@ -96,7 +96,8 @@ TEST_F(CategoriesTest, VariablesOfOneNameAreSeveral) {
 TEST_F(CategoriesTest, ATagBehindAnObjectIsNotOfTheObject) {
   for (const bool of_objects : {false, true}) {
     Maker m = new_trace({.framework = trace::Framework::jax, .of_objects = of_objects});
-    const Handle weights = m.alloc({"jit_init", "result", 1u << 20}).value(), kept = m.alloc({"jit_step", "result", 1u << 20}).value();
+    const Handle weights = m.alloc({"jit_init", "result", 1u << 20}).value(),
+                 kept = m.alloc({"jit_step", "result", 1u << 20}).value();
     m.tag(weights, trace::Category::parameter, "params['w']", "w");
     m.tag({kept.address + 4096, 0, 1024}, trace::Category::input, "batch", "");
     auto said = at_peak(m);

@@ -18,6 +18,8 @@ struct Entry {
   std::uint64_t generation;  // of the spool that knows it
   std::uint64_t bytes;
   std::uint8_t pool;
+  record::Category category;  // as it was labelled last
+  std::uint32_t name, layer;
 };
 constexpr std::size_t kEntries = std::size_t{1} << 16, kReach = 32;
 Entry g_entries[kEntries + kReach];
@@ -84,6 +86,8 @@ void add(const Table& table, const void* buffer) {
     if (!entry->buffer.compare_exchange_strong(there, &g_entries, std::memory_order_acq_rel)) continue;
     entry->bytes = bytes.answer;
     entry->pool = pool;
+    entry->category = record::Category::unknown;
+    entry->name = entry->layer = 0;
     entry->generation = record::t_state.generation;
     record_block(*entry, buffer);
     entry->buffer.store(buffer, std::memory_order_release);
@@ -110,6 +114,21 @@ void remove(const void* buffer) {
   }
 }
 
+void label(const Table& table, const void* buffer, const Argument& argument) {
+  if (!table.tracks.load(std::memory_order_relaxed) || argument.category == record::Category::unknown) return;
+  Entry* const home = home_of(buffer);
+  for (Entry* entry = home; entry != home + kReach; ++entry) {
+    if (entry->buffer.load(std::memory_order_acquire) != buffer) continue;
+    const bool same = entry->category == argument.category && entry->name == argument.name && entry->layer == argument.layer;
+    if (same || entry->category == record::Category::gradient || entry->generation != record::t_state.generation) return;
+    entry->category = argument.category;
+    entry->name = argument.name;
+    entry->layer = argument.layer;
+    record::tag(reinterpret_cast<std::uint64_t>(buffer), entry->bytes, argument.category, argument.name, argument.layer);
+    return;
+  }
+}
+
 void remove_donated(const Table& table, const Execute& execute) {
   if (!table.tracks.load(std::memory_order_relaxed)) return;
   for (std::size_t device = 0; device < execute.devices; ++device)
@@ -120,13 +139,16 @@ void remove_donated(const Table& table, const Execute& execute) {
     }
 }
 
-void add_results(const Table& table, const Execute& execute, std::size_t results) {
+void add_results(const Table& table, const Execute& execute, const Program& program) {
   if (!table.tracks.load(std::memory_order_relaxed) || execute.results == nullptr) return;
   Activity activity = current_activity();
   activity.region = region_called("result");
   const Doing doing(activity);
   for (std::size_t device = 0; device < execute.devices; ++device)
-    for (std::size_t i = 0; i < results; ++i) add(table, execute.results[device][i]);
+    for (std::size_t i = 0; i < program.result_count; ++i) {
+      add(table, execute.results[device][i]);
+      if (program.labelled_count == program.result_count) label(table, execute.results[device][i], program.results[i]);
+    }
 }
 
 }  // namespace vramscope::capture::jax::pjrt::buffers

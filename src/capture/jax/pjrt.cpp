@@ -52,9 +52,7 @@ std::uint64_t address_of(const Table& table, const void* buffer) {
 
 // Batches are new each time, even at an address that was used before.
 void tag(const Table& table, const void* buffer, Argument& argument, bool on_first_device) {
-  Question bytes;
-  if (table.tracks.load(std::memory_order_relaxed) && ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
-    record::tag(reinterpret_cast<std::uint64_t>(buffer), bytes.answer, argument.category, argument.name, argument.layer);
+  buffers::label(table, buffer, argument);
   const std::uint64_t address = address_of(table, buffer);
   if (address == 0) return;
   if (on_first_device) {
@@ -63,6 +61,7 @@ void tag(const Table& table, const void* buffer, Argument& argument, bool on_fir
     argument.address = address;
     if (stays) return;
   }
+  Question bytes;
   if (ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
     record::tag(address, bytes.answer, argument.category, argument.name, argument.layer);
 }
@@ -96,7 +95,7 @@ Error* execute(const Table& table, Execute* arguments) {
   Error* const error = real(arguments);
   if (error == nullptr) {
     buffers::remove_donated(table, *arguments);
-    buffers::add_results(table, *arguments, program->result_count);
+    buffers::add_results(table, *arguments, *program);
   }
   return error;
 }

@@ -10,7 +10,8 @@ from ..._schema import BEGIN, CATEGORIES, END, PHASE
 from ... import _recorder
 from .. import emit, lines, wrapping
 from . import arguments, judging, keras_state, lowering, nnx_state, pmap_arguments
-from .arguments import Argument, Donation
+from .arguments import Argument, Donation, Label
+from .dataflow import Flow
 
 _NAME = re.compile(r'loc\("([^"]*)"')
 _ALIASED, _DONOR = "tf.aliasing_output", "jax.buffer_donor"      # a result takes its place; XLA may choose one
@@ -40,18 +41,6 @@ def _arguments_of(main: Any) -> Tuple[List[Argument], List[Donation]]:
         text = str(attributes[index])
         donated.append(Donation.ALIASED if _ALIASED in text else Donation.OFFERED if _DONOR in text else Donation.NONE)
     return found, donated
-
-
-def _is_updated(argument: Any) -> bool:
-    """Whether it is used beside the loss and its gradient, as in `p - 0.1 * g`. Otherwise results that look like it are its gradients, and
-    the caller still needs it."""
-    return any(_hands_on(use.owner.operation, use.operand_number) for use in argument.uses)
-
-
-def _hands_on(op: Any, operand: int) -> bool:
-    if op.name == "stablehlo.while":        # of what a loop only reads, nothing is used afterwards
-        return any(True for _ in op.results[operand].uses)
-    return "jvp(" not in str(op.location)
 
 
 def _results_of(main: Any) -> List[Argument]:
@@ -97,20 +86,23 @@ def _describe(one: _Compilation, module: Any) -> None:
     results = _results_of(main)
     pmap_arguments.apply(found)
     known = nnx_state.apply(found, results) if "flax.nnx" in sys.modules else {}
-    trains = _trains(module)
-    labels = arguments.classify(found, results, donated) if trains or arguments.updates_state(found, results) else []
+    trains, flow = _trains(module), Flow(module, main)
+    labels = arguments.classify(found, results, donated, flow if trains else None) if trains or arguments.updates_state(found, results) else []
     labels = [known.get(argument.path, label) for argument, label in zip(found, labels)]
     named = list(found)
     keras_state.apply(named, labels)
-    count = len(labels)
-    recorder.jax_compiling(name.encode(), int(trains),      # type: ignore[attr-defined]
-                           (ctypes.c_char_p * count)(*(argument.path.encode() for argument in named[:count])),
-                           (ctypes.c_char_p * count)(*(label.layer and label.layer.encode() for label in labels)),
-                           (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
+    returned = arguments.label_results(found, named, labels, results, flow) if labels else []
+    recorder.jax_compiling(name.encode(), int(trains), *_values([(argument.path, label) for argument, label in zip(named, labels)]),     # type: ignore[attr-defined]
+                           *_values(returned))
     lowered = lowering.take(name, len(found))
     if lowered is not None:
-        one.program = judging.Program(found, labels, results, donated, [_is_updated(argument) for argument in main.entry_block.arguments], lowered)
+        one.program = judging.Program(found, labels, results, donated, [flow.is_updated(index) for index in range(len(found))], lowered)
     _note_recompilation(name, lowered.source if lowered is not None else "", found)
+
+
+def _values(labelled: List[Tuple[str, Label]]) -> Tuple[Any, int]:
+    values = [(name.encode(), label.layer and label.layer.encode(), CATEGORIES[label.category]) for name, label in labelled]
+    return (_recorder.JaxValue * len(values))(*values), len(values)
 
 
 def _change(before: List[Argument], after: List[Argument]) -> Optional[str]:
