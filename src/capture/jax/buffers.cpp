@@ -20,6 +20,7 @@ struct Entry {
   std::uint8_t pool;
   record::Category category;  // as it was labelled last
   std::uint32_t name, layer;
+  bool settled;  // whatever later programs call it
 };
 constexpr std::size_t kEntries = std::size_t{1} << 16, kReach = 32;
 Entry g_entries[kEntries + kReach];
@@ -70,6 +71,29 @@ void record_block(const Entry& entry, const void* buffer) {
   record::alloc(event);
 }
 
+// NULL if it is not recorded.
+Entry* entry_of(const void* buffer) {
+  Entry* const home = home_of(buffer);
+  for (Entry* entry = home; entry != home + kReach; ++entry)
+    if (entry->buffer.load(std::memory_order_acquire) == buffer)
+      return record::recording() != nullptr && entry->generation == record::t_state.generation ? entry : nullptr;
+  return nullptr;
+}
+
+void set_label(Entry& entry, const Argument& argument) {
+  entry.category = argument.category;
+  entry.name = argument.name;
+  entry.layer = argument.layer;
+  const auto object = reinterpret_cast<std::uint64_t>(entry.buffer.load(std::memory_order_relaxed));
+  record::tag(object, entry.bytes, argument.category, argument.name, argument.layer);
+}
+
+struct Asked {
+  const void* buffer;
+  std::uint64_t address;
+};
+constinit thread_local Asked t_asked;
+
 }  // namespace
 
 void add(const Table& table, const void* buffer) {
@@ -88,6 +112,7 @@ void add(const Table& table, const void* buffer) {
     entry->pool = pool;
     entry->category = record::Category::unknown;
     entry->name = entry->layer = 0;
+    entry->settled = false;
     entry->generation = record::t_state.generation;
     record_block(*entry, buffer);
     entry->buffer.store(buffer, std::memory_order_release);
@@ -116,17 +141,21 @@ void remove(const void* buffer) {
 
 void label(const Table& table, const void* buffer, const Argument& argument) {
   if (!table.tracks.load(std::memory_order_relaxed) || argument.category == record::Category::unknown) return;
-  Entry* const home = home_of(buffer);
-  for (Entry* entry = home; entry != home + kReach; ++entry) {
-    if (entry->buffer.load(std::memory_order_acquire) != buffer) continue;
-    const bool same = entry->category == argument.category && entry->name == argument.name && entry->layer == argument.layer;
-    if (same || entry->category == record::Category::gradient || entry->generation != record::t_state.generation) return;
-    entry->category = argument.category;
-    entry->name = argument.name;
-    entry->layer = argument.layer;
-    record::tag(reinterpret_cast<std::uint64_t>(buffer), entry->bytes, argument.category, argument.name, argument.layer);
-    return;
-  }
+  Entry* const entry = entry_of(buffer);
+  if (entry == nullptr || entry->settled) return;
+  const bool same = entry->category == argument.category && entry->name == argument.name && entry->layer == argument.layer;
+  if (!same) set_label(*entry, argument);
+  entry->settled = argument.category == record::Category::gradient;
+}
+
+void note_memory(const void* buffer, std::uint64_t address) { t_asked = {buffer, address}; }
+
+bool tag_memory(std::uint64_t address, record::Category category, const char* name, const char* layer) {
+  Entry* const entry = address != 0 && t_asked.address == address ? entry_of(t_asked.buffer) : nullptr;
+  if (entry == nullptr) return false;
+  set_label(*entry, {record::intern(name), record::intern(layer), category, 0, 0});
+  entry->settled = true;
+  return true;
 }
 
 void remove_donated(const Table& table, const Execute& execute) {

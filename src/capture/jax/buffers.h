@@ -21,4 +21,9 @@ void add_results(const Table& table, const Execute& execute, const Program& prog
 // program that applies it calls it.
 void label(const Table& table, const void* buffer, const Argument& argument);
 
+// The program asks where the memory of a buffer is, and then says what is there: vramscope_tag(). That counts, whatever programs
+// call it. The thread's last question is remembered.
+void note_memory(const void* buffer, std::uint64_t address);
+bool tag_memory(std::uint64_t address, record::Category category, const char* name, const char* layer);
+
 }  // namespace vramscope::capture::jax::pjrt::buffers
