@@ -41,7 +41,7 @@ Status set_replay(const Store& store, Bytes /*limit*/, RecordedPool& pool) {
 constexpr AllocatorSetting kAllocators[] = {
     {"growth", "XLA_PYTHON_CLIENT_PREALLOCATE=false"},
     {"preallocated", "XLA_PYTHON_CLIENT_PREALLOCATE=true, with XLA_PYTHON_CLIENT_MEM_FRACTION"},
-    {"async", "TF_GPU_ALLOCATOR=cuda_malloc_async"},
+    {"async", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
 };
 
 }  // namespace
