@@ -1,6 +1,6 @@
 """Programs that know what each of their arrays is. They end at once, with all arrays alive, and print what is true as JSON on the last line.
 
-    known_programs.py leak|whole|tuples|gradients_apart|unnamed
+    known_programs.py leak|whole|tuples|gradients_apart|unnamed|tagged
 """
 import json
 import os
@@ -156,6 +156,22 @@ def unnamed():
         batch = batch_of()
         p, opt_state = train_step(p, opt_state, batch)
     end(sums({"parameters": p, "optimizer state": (opt_state[0].mu, opt_state[0].nu), "inputs": batch}))
+
+
+def tagged():
+    """What the program says of its arrays counts, also where a training step would say something else."""
+    import vramscope
+
+    @jax.jit
+    def train_step(params, x):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(lambda params: forward(params, x)[0].sum())(params))
+
+    params, table, cache = parameters(), *(jax.device_put(np.ones((rows, WIDTH), np.float32)) for rows in (64, 512))
+    vramscope.tag(table, "lookup table", category="constant")
+    vramscope.tag(cache, "kv cache", layer="block_3")
+    for _ in range(STEPS):
+        params = train_step(params, table)
+    end({"parameters": sum(leaf.nbytes for leaf in jax.tree.leaves(params)), "constants": table.nbytes, "buffers": cache.nbytes})
 
 
 if __name__ == "__main__":

@@ -64,3 +64,19 @@ def test_bare_arrays_in_tuples_are_told_by_what_the_program_does_with_them(recor
     wanted = {category: sum(layers.values()) for category, layers in said["categories"].items()}
     assert {category: found.pop(category) for category in wanted} == wanted
     assert sum(found.values()) == said["rest"], "what the network predicts"
+
+
+def test_no_allocator_is_invented_for_arrays(record, ask):
+    """They were recorded at the interface of the plugin, and nothing is known of what gives them memory."""
+    said, trace = record("whole")
+    answer = ask(trace, "whatif")
+    text = json.dumps(answer)
+    assert not [word for word in ("BFC", "TF_GPU_ALLOCATOR", "PREALLOCATE") if word in text], answer
+    assert "The allocator was not recorded" in text, answer
+
+
+def test_what_the_program_tags_counts(record, ask):
+    said, trace = record("tagged")
+    found = categories_at(ask, trace, "end")
+    assert {category: sum(layers.values()) for category, layers in found.items()} == said
+    assert found["buffers"] == {"block_3": said["buffers"]}
