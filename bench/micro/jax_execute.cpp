@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "bench/micro/fake_pjrt.h"
+#include "vramscope/jax.h"
 
 namespace {
 
 using Function = void* (*)(void*);
-using Compiling = void (*)(const char*, int, const char* const*, const char* const*, const std::uint8_t*, std::size_t);
+using Compiling = decltype(&vramscope_jax_compiling);
 
 Function function_at(const unsigned char* table, std::size_t place) {
   Function function = nullptr;
@@ -30,12 +31,11 @@ void describe(std::size_t count) {
   if (compiling == nullptr) return;
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < count; ++i) texts.push_back("params['dense_" + std::to_string(i) + "']['kernel']");
-  std::vector<const char*> names, layers(count, "dense");
-  for (const std::string& text : texts) names.push_back(text.c_str());
   constexpr std::uint8_t kParameter = 1, kInput = 5;
-  std::vector<std::uint8_t> categories(count, kParameter);
-  categories.back() = kInput;
-  compiling(fake_pjrt::kProgram, 1, names.data(), layers.data(), categories.data(), count);
+  std::vector<vramscope_jax_value> arguments;
+  for (const std::string& text : texts) arguments.push_back({text.c_str(), "dense", kParameter});
+  arguments.back().category = kInput;
+  compiling(fake_pjrt::kProgram, 1, arguments.data(), arguments.size(), nullptr, 0);
 }
 
 }  // namespace

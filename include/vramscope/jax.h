@@ -9,12 +9,18 @@
 extern "C" {
 #endif
 
+/* An array that is passed to an executable, or that it returns: its path in the arguments of the function
+ * ("params['dense']['kernel']"), its layer (NULL = none) and its category as in the schema (0: not reported). */
+struct vramscope_jax_value {
+  const char* path;
+  const char* layer;
+  uint8_t category;
+};
+
 /* A program is about to be compiled, or to be loaded from a cache: its name ("jit_train_step"), whether it computes
- * gradients, and for each argument that is passed to the executable its path in the arguments of the function
- * ("params['dense']['kernel']"), its layer (NULL = none) and its category as in the schema (0: not reported). The caller holds
- * the interpreter's lock. */
-void vramscope_jax_compiling(const char* name, int trains, const char* const* arguments, const char* const* layers,
-                             const uint8_t* categories, size_t count);
+ * gradients, and what it is passed and returns. The caller holds the interpreter's lock. */
+void vramscope_jax_compiling(const char* name, int trains, const struct vramscope_jax_value* arguments, size_t argument_count,
+                             const struct vramscope_jax_value* results, size_t result_count);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,9 @@ _NAME = re.compile(r"^(?:/job:\w+/replica:\d+/task:\d+/)?/?(?:device:|(physical_
 def parse_device(device: object) -> Device:
     """Accepts 'GPU:0', 'cuda:1', 'CPU', '/job:localhost/replica:0/task:0/device:GPU:0', '/physical_device:GPU:0', and objects that have such a
     name or print as one; raises ValueError for anything else."""
+    if hasattr(device, "platform") and hasattr(device, "local_hardware_id"):        # JAX's; each plugin prints its devices in another way
+        number = device.id if device.local_hardware_id is None else device.local_hardware_id  # type: ignore[attr-defined]
+        return Device("GPU" if device.platform in ("gpu", "cuda", "rocm") else "CPU", number)
     name = name_of(device)
     match = _NAME.match(name)
     if match is None:

@@ -230,7 +230,9 @@ def _why_not(device: Device) -> str:
     if device.kind == "CPU" and _exists(device):
         ways = [f"set {framework['HOST_POOL_VARIABLE']}=1 before {framework['NAME']} is imported" for framework in _COUNTING
                 if "HOST_POOL_VARIABLE" in framework and _is_imported(framework)]
-        return f"Allocator stats not available for device '{device}'; {', or '.join([*ways, 'record with'])} 'vramscope run'"
+        if _recorder.active() is None:
+            ways.append("record with 'vramscope run'")
+        return f"Allocator stats not available for device '{device}'; {', or '.join(ways) or 'its memory is not recorded'}"
     return not_found(device)
 
 

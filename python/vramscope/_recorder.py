@@ -25,6 +25,10 @@ class PoolInfo(ctypes.Structure):
         "ooms", "before_bytes")]
 
 
+class JaxValue(ctypes.Structure):
+    _fields_ = [("path", ctypes.c_char_p), ("layer", ctypes.c_char_p), ("category", ctypes.c_uint8)]
+
+
 def _bytes(text: Optional[Name]) -> Optional[bytes]:
     return text.encode("utf-8", "replace") if isinstance(text, str) else text
 
@@ -56,8 +60,7 @@ class Recorder:
             "pools": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int]),
             "pool_totals": (ctypes.c_int, None),    # called in every step, with arguments that need no conversion
             "reset_peak": (ctypes.c_int, [text]),
-            "jax_compiling": (None, [text, ctypes.c_int, ctypes.POINTER(text), ctypes.POINTER(text), ctypes.POINTER(ctypes.c_uint8),
-                                     ctypes.c_size_t]),
+            "jax_compiling": (None, [text, ctypes.c_int, ctypes.POINTER(JaxValue), ctypes.c_size_t, ctypes.POINTER(JaxValue), ctypes.c_size_t]),
             "around": (ctypes.py_object, [ctypes.py_object] * 3),
             "direct": (ctypes.py_object, []),
         }

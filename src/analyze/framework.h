@@ -101,6 +101,7 @@ struct Framework {
   bool reports_backward = false;           // the start of each backward pass is marked
   bool pipeline_has_no_ops = false;        // elements of its input pipeline, on the host, are allocated by no op
   bool steps_begin_by_allocating = false;  // a step begins with the first block after the previous step
+  bool returns_new_variables = false;      // a step returns the next values of its variables in other blocks, beside the old ones
 
   // How its pool takes memory
   std::string_view why_pool_took_card = "The pool keeps what was freed.";

@@ -75,7 +75,11 @@ VS_EXPORT void vramscope_mark(int kind, int edge, const char* name, int64_t numb
 }
 
 VS_EXPORT void vramscope_tag(uint64_t address, uint64_t bytes, int category, const char* name, const char* layer) {
-  if (category >= 0 && category < 256) record::tag(address, bytes, static_cast<record::Category>(category), name, layer);
+  if (category < 0 || category > 255) return;
+  const auto what = static_cast<record::Category>(category);
+  for (const capture::Framework* framework : capture::frameworks())
+    if (framework->tag != nullptr && framework->tag(address, what, name, layer)) return;
+  record::tag(address, bytes, what, name, layer);
 }
 
 VS_EXPORT void vramscope_setting(const char* key, const char* value) { record::setting(key, value); }

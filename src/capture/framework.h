@@ -26,6 +26,9 @@ struct Framework {
   // what was found. NULL: none. The name starts with "GetP": lookups of other names never get here (cuda/exports.cpp).
   const char* plugin_entry = nullptr;
   void* (*plugin_found)(void* entry) = nullptr;
+  // The program says what is at an address that it has just asked the framework for. False unless the framework's blocks have
+  // other addresses than their memory, and it is the memory of one of them.
+  bool (*tag)(std::uint64_t address, record::Category category, const char* name, const char* layer) = nullptr;
 };
 
 std::span<const Framework* const> frameworks();

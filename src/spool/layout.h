@@ -51,6 +51,7 @@ enum PoolFlags : std::uint32_t {
   kPoolOrderExact = 1u << 0,  // sequence numbers are drawn under the allocator's own lock
   kPoolAttributed = 1u << 1,  // op, shape, ... were read
   kPoolSeenLate = 1u << 2,    // the recording started after the pool was in use
+  kPoolOfObjects = 1u << 3,   // addresses are those of objects that have the memory, not of the memory
 };
 
 // Totals that are correct even if detail was lost. Only the recorder writes them, under the allocator's lock if it has one,

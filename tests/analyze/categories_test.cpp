@@ -92,6 +92,20 @@ TEST_F(CategoriesTest, VariablesOfOneNameAreSeveral) {
   EXPECT_EQ((said[{"Fill", "output"}]), "parameters");
 }
 
+// An object is smaller than its memory: behind its address, other things lie, with tags of their own.
+TEST_F(CategoriesTest, ATagBehindAnObjectIsNotOfTheObject) {
+  for (const bool of_objects : {false, true}) {
+    Maker m = new_trace({.framework = trace::Framework::jax, .of_objects = of_objects});
+    const Handle weights = m.alloc({"jit_init", "result", 1u << 20}).value(),
+                 kept = m.alloc({"jit_step", "result", 1u << 20}).value();
+    m.tag(weights, trace::Category::parameter, "params['w']", "w");
+    m.tag({kept.address + 4096, 0, 1024}, trace::Category::input, "batch", "");
+    auto said = at_peak(m);
+    EXPECT_EQ((said[{"jit_init", "result"}]), "parameters");
+    EXPECT_EQ((said[{"jit_step", "result"}]), of_objects ? "unknown" : "inputs");
+  }
+}
+
 TEST_F(CategoriesTest, AnEvaluationRunsTheSameOpsAndKeepsNothing) {
   Maker m = new_trace();
   m.report(trace::VariableOp{m.string("net/dense/Relu"), trace::OpRole::saved, trace::Category::activation, {}});

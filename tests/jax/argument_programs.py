@@ -11,6 +11,7 @@ import optax
 from flax import linen as nn
 from flax.training import train_state
 from vramscope._hooks.jax import arguments, programs
+from vramscope._hooks.jax.dataflow import Flow
 
 X, Y = np.ones((4, 8), np.float32), np.ones((4, 3), np.float32)
 
@@ -116,7 +117,7 @@ def applied_apart():
 
 
 def as_in_keras():
-    """Lists of variables: the order alone says what they are, so nothing is claimed."""
+    """Lists of variables: what the step does with them says what they are."""
     leaves, structure = jax.tree.flatten(PARAMS)
 
     def step(state, data):
@@ -125,15 +126,16 @@ def as_in_keras():
         slots = [0.9 * s + g for s, g in zip(slots, gradients)]
         return [w - 0.1 * s for w, s in zip(trainable, slots)], slots
 
-    return step, ((leaves, [jnp.zeros_like(leaf) for leaf in leaves]), (X, Y)), lambda path: "unknown" if path.startswith("state") else "input"
+    return step, ((leaves, [jnp.zeros_like(leaf) for leaf in leaves]), (X, Y)), lambda path: "parameter" if path.startswith("state[0]") else "optimizer_state" if path.startswith("state[1]") else "input"
 
 
 def seen(step, values):
     module = jax.jit(step).lower(*values).compiler_ir("stablehlo")
     main = programs._main(module)
     found, donated = programs._arguments_of(main)
-    labels = arguments.classify(found, programs._results_of(main), donated)
-    return programs._trains(module), {argument.path: label for argument, label in zip(found, labels)}
+    trains = programs._trains(module)
+    labels = arguments.classify(found, programs._results_of(main), donated, Flow(module, main) if trains else None)
+    return trains, {argument.path: label for argument, label in zip(found, labels)}
 
 
 def updates(step, values):

@@ -92,6 +92,23 @@ def recompiled():
     return {"steps": STEPS}
 
 
+def static_values():
+    """A number that the function is compiled for, given by name and by position, and an object."""
+    class Settings:
+        pass
+
+    @partial(jax.jit, static_argnames=("rate", "settings"))
+    def scaled(x, rate, settings=None):
+        return x * rate
+
+    for i in range(9):
+        scaled(np.ones(8, np.float32), 0.5 + i) if i % 2 else scaled(np.ones(8, np.float32), rate=0.5 + i)      # compiled
+    out = {"times": scaled._cache_size()}
+    for i in range(3):
+        scaled(np.ones(8, np.float32), 0.5, Settings())     # compiled for objects
+    return out
+
+
 def same_names():
     """Functions with one name that are compiled once each, an op for many shapes, and one function that is made again each time."""
     x = np.ones(8, np.float32)

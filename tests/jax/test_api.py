@@ -64,6 +64,38 @@ except ValueError as error:
     assert said == "Allocator stats not available for device 'CPU:0'; record with 'vramscope run'"
 
 
+NOT_RECORDED = """
+import json, jax, vramscope.jax
+jax.devices()
+try:
+    vramscope.jax.memory_info("CPU:0")
+except ValueError as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def test_memory_info_in_a_recording_does_not_ask_for_one(jax_python, vramscope, run, tmp_path):
+    done = run([vramscope, "run", "-o", tmp_path / "out", "--", jax_python, "-c", NOT_RECORDED], env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    assert json.loads(done.stdout.splitlines()[-1]) == "Allocator stats not available for device 'CPU:0'; its memory is not recorded"
+
+
+def test_memory_info_knows_the_devices_of_plugins(jax_python, vramscope, run, plugin_environment, tmp_path):
+    """Whatever a plugin calls its devices. The counter is that of the arrays that JAX has."""
+    done = run([vramscope, "run", "-o", tmp_path / "out", "--", jax_python, "-c", """
+import json, jax, numpy, vramscope.jax
+array = jax.device_put(numpy.ones((512, 512), numpy.float32))
+info = vramscope.jax.memory_info(jax.devices()[0])
+print(json.dumps({"current": info.current, "live": sum(one.nbytes for one in jax.live_arrays())}))
+"""], env=plugin_environment)
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["current"] == said["live"] == 512 * 512 * 4
+
+
+def test_doctor_does_not_deny_that_jax_was_found(jax_python, vramscope, run):
+    said = run([vramscope, "doctor", "--python", jax_python], code=None).stdout
+    assert "JAX" in said and "No framework was found;" not in said, said
+
+
 def test_remat_saving_is_the_difference_to_a_program_without_it(jax_python, root):
     said = call(jax_python, root, """
 import json, jax, jax.numpy as jnp

@@ -63,8 +63,8 @@ def test_recompilation_in_every_step(record):
     out, _, findings = record("jax_recompilation")
     assert "12 executables" in out
     found = next(finding for finding in findings if finding["id"] == "retrace")
-    assert f"train_step at jax_recompilation.py:{line_of('jax_recompilation')} was compiled 10 times" in found["title"]
-    assert found["cause"] == "batch was f32[40,256], and is f32[41,256]; weights was f32[40], and is f32[41]"
+    assert f"train_step at jax_recompilation.py:{line_of('jax_recompilation')} was compiled 12 times" in found["title"]
+    assert found["cause"] == "batch was f32[42,256], and is f32[43,256]; weights was f32[42], and is f32[43]"
     out, _, findings = record("jax_recompilation", "fixed")
     assert "1 executables" in out and "retrace" not in ids(findings)
 
@@ -96,6 +96,8 @@ def test_replicated_parameters(record, vramscope):
     assert [finding["at_stake"] for finding in found] == [KERNEL * 3 // 4] * 2 and "4 devices hold the same bytes" in found[0]["title"], findings
     assert "params['dense']['kernel']" in found[0]["cause"] + found[1]["cause"]
     assert not [finding for finding in findings if finding["id"] == "replicated-inputs"], "the batch is sharded"
+    text = subprocess.check_output([vramscope, "peak", copied], text=True)
+    assert text.count("Shard it over the devices") == 1 and "6.0 MiB" in text.partition("To do")[2], text
     out, spread, findings = record("jax_replication", "fixed", **FOUR_DEVICES)
     assert "each holds 1.0 MiB" in out and "replicated-state" not in ids(findings)
     before, after = peaks_of(vramscope, copied), peaks_of(vramscope, spread)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "trace/gen/site_flags.h"
+
 namespace vramscope::tracegen {
 
 Result<Maker> Maker::create(const std::filesystem::path& path, const Options& options) {
@@ -11,6 +13,7 @@ Result<Maker> Maker::create(const std::filesystem::path& path, const Options& op
   Maker out(std::move(*writer));
   out.us_per_event_ = options.us_per_event;
   out.shows_pool_ = options.shows_pool;
+  out.of_objects_ = options.of_objects;
   out.thread_ = out.writer_.thread({100, out.writer_.string("main")});
   for (int d = 0; d < options.devices; ++d) {
     Bfc::Options pool = options.pool;
@@ -34,6 +37,7 @@ trace::SiteId Maker::site(const Want& want) {
   site.region = writer_.string(want.region);
   site.dtype = want.dtype;
   site.shape = writer_.string(want.shape);
+  site.flags = of_objects_ ? trace::kSiteObject : 0;
   if (want.line != 0) {
     trace::FrameId frame = writer_.frame({writer_.string("train"), writer_.string(want.file), want.line, 0, {}});
     site.stack = writer_.stack(std::hash<std::string>{}(want.file) ^ want.line, {&frame, 1});

@@ -41,6 +41,7 @@ class Maker {
     Bfc::Options pool = {};
     std::uint64_t us_per_event = 3;
     std::uint64_t start_realtime_us = 0;  // 0: now
+    bool of_objects = false;              // addresses are those of objects, not of memory
     bool shows_pool = true;               // its regions are recorded, and a failed request says what the pool holds and may take
   };
   static Result<Maker> create(const std::filesystem::path& path, const Options& options);
@@ -79,7 +80,7 @@ class Maker {
   std::vector<Pool> pools_;
   trace::ThreadId thread_{};
   std::uint64_t seq_ = 0, time_us_ = 0, us_per_event_ = 3;
-  bool shows_pool_ = true;
+  bool shows_pool_ = true, of_objects_ = false;
 };
 
 }  // namespace vramscope::tracegen

@@ -13,6 +13,7 @@
 
 #include "analyze/framework.h"
 #include "analyze/index/lifetime.h"
+#include "trace/gen/site_flags.h"
 
 namespace vramscope::analyze {
 namespace {
@@ -27,7 +28,7 @@ class LiveTensors {
  public:
   LiveTensors(const Store& draft, Moment at) : draft_(draft), at_(at) {
     for_each_live(draft, at, [&](std::uint32_t alloc) {
-      if (is_tensor(alloc)) blocks_[draft.address[alloc]] = alloc;
+      if (is_tensor(alloc)) blocks_like(alloc)[draft.address[alloc]] = alloc;
     });
   }
 
@@ -36,14 +37,15 @@ class LiveTensors {
       const std::uint32_t ref = draft_.ref[at_], alloc = ref >> 1;
       if (ref == kNone32 || !is_tensor(alloc)) continue;
       if ((ref & 1) != 0)
-        blocks_.erase(draft_.address[alloc]);
+        blocks_like(alloc).erase(draft_.address[alloc]);
       else
-        blocks_[draft_.address[alloc]] = alloc;
+        blocks_like(alloc)[draft_.address[alloc]] = alloc;
     }
   }
 
-  // The block that contains the address.
+  // The block that contains the address, or whose object is there.
   std::optional<std::uint32_t> find(std::uint64_t address) const {
+    if (const auto object = objects_.find(address); object != objects_.end()) return object->second;
     auto it = blocks_.upper_bound(address);
     if (it == blocks_.begin()) return std::nullopt;
     --it;
@@ -58,9 +60,14 @@ class LiveTensors {
     return pool < pools.size() && pools[pool].level == trace::Level::tensor;
   }
 
+  // An object is smaller than the memory that it has: what follows its address belongs to others.
+  std::map<std::uint64_t, std::uint32_t>& blocks_like(std::uint32_t alloc) {
+    return (draft_.site_of(draft_.kind_of(alloc)).flags & trace::kSiteObject) != 0 ? objects_ : blocks_;
+  }
+
   const Store& draft_;
   Moment at_;
-  std::map<std::uint64_t, std::uint32_t> blocks_;
+  std::map<std::uint64_t, std::uint32_t> blocks_, objects_;
 };
 
 // Blocks that were reported as a variable's, but existed while that variable had another one, before or after. They belong to

@@ -155,6 +155,7 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> live_variables(const Store& 
     if (!is_variable(Attributes{columns.attributes[block]}.category())) return;
     const TaggedRow* const tagged = tag_of(attribution, block);
     const Kind& kind = draft.kind_of(block);
+    if (framework_of(draft, kind).returns_new_variables) return;
     std::uint32_t variable = tagged != nullptr ? names.id(draft.text(static_cast<trace::StringId>(tagged->name)))
                                                : attribution.variable_of_kind[draft.kind[block]];
     // Written in eager mode: variables of one size in a layer look alike, but as many old values as new ones are live.

@@ -85,6 +85,7 @@ Result<std::vector<Candidate>> candidates(const RecordedPool& recorded, std::str
     if (one->name != "recorded") out.push_back(std::move(*one));
     return out;
   }
+  if (recorded.of_objects) return out;  // nothing is known of the allocator that another one would replace
   const bool unknown = framework(recorded.framework).allocators.empty();
   for (const Model& model : kModels) {
     const AllocatorSetting* const own = setting_of(model, recorded);

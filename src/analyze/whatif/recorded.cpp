@@ -13,6 +13,7 @@
 #include "analyze/index/lifetime.h"
 #include "support/python_paths.h"
 #include "support/units.h"
+#include "trace/gen/site_flags.h"
 #include "whatif/replay/bfc.h"
 
 namespace vramscope::analyze {
@@ -151,6 +152,11 @@ Bytes limit_of(const Store& store, std::uint32_t pool) {
   return limit;
 }
 
+bool holds_objects(const Store& store, std::uint32_t pool) {
+  return std::ranges::any_of(
+      store.kinds, [&](const Kind& kind) { return kind.pool == pool && (store.site_of(kind).flags & trace::kSiteObject) != 0; });
+}
+
 Bytes card_of(const Store& store, std::int64_t device) {
   for (const auto& context : store.contexts)
     if (context.row.device == device && context.row.total != 0) return context.row.total;
@@ -199,12 +205,16 @@ Result<RecordedPool> recorded_pool(const Engine::State& state, const RecordedPar
   add_events(store, *filter, part.until, out, at);
   add_calls(state, (*place)->device, out, at);
   if (const Bytes card = card_of(store, (*place)->device); card != 0) out.scenario.device.total = out.card = card;
-  if (const auto set_replay = framework(out.framework).set_replay) {
+  out.of_objects = holds_objects(store, *pool);
+  if (const auto set_replay = framework(out.framework).set_replay; set_replay != nullptr && !out.of_objects) {
     if (const Status done = set_replay(store, (*place)->limit, out); !done) return std::unexpected(done.error());
   } else {
     out.scenario.kind = whatif::Scenario::Kind::uncached;
-    out.settings = "no cache";
+    out.settings = out.of_objects ? "arrays alone" : "no cache";
   }
+  if (out.of_objects)
+    out.assumptions.emplace_back(
+        "The allocator was not recorded: only arrays count, without temporaries of programs and what the allocator keeps.");
   add_emptied_caches(at, out);
   if (*pool < state.figures.pools.size()) out.before = state.figures.pools[*pool].before_bytes;
   if (store.lost_events() > 0 || !store.omitted.empty())

@@ -18,6 +18,7 @@ struct RecordedPool {
   std::uint32_t pool = 0;
   trace::Framework framework{};
   bool on_host = false;
+  bool of_objects = false;  // arrays were recorded, and their allocator was not
   whatif::Events events;
   std::vector<std::uint32_t> allocs;      // by block: its allocation in the trace; kNone32: it is not in the trace
   std::vector<Shown> added;               // by block, as far as there are blocks that are not in the trace

@@ -18,6 +18,9 @@ struct Entry {
   std::uint64_t generation;  // of the spool that knows it
   std::uint64_t bytes;
   std::uint8_t pool;
+  record::Category category;  // as it was labelled last
+  std::uint32_t name, layer;
+  bool settled;  // whatever later programs call it
 };
 constexpr std::size_t kEntries = std::size_t{1} << 16, kReach = 32;
 Entry g_entries[kEntries + kReach];
@@ -52,7 +55,7 @@ std::uint8_t pool_of(const Table& table, const void* buffer) {
   record::setting("jax.allocator_found_by", text_of(FoundBy::nothing));
   return record::pool({device.answer, name, cpu ? -1 : static_cast<std::int32_t>(id), record::Level::tensor,
                        cpu ? record::Memory::host : record::Memory::device, kFramework.id,
-                       spool::kPoolOrderExact | spool::kPoolAttributed});
+                       spool::kPoolOrderExact | spool::kPoolAttributed | spool::kPoolOfObjects});
 }
 
 void record_block(const Entry& entry, const void* buffer) {
@@ -67,6 +70,29 @@ void record_block(const Entry& entry, const void* buffer) {
   event.step = activity.run;
   record::alloc(event);
 }
+
+// NULL if it is not recorded.
+Entry* entry_of(const void* buffer) {
+  Entry* const home = home_of(buffer);
+  for (Entry* entry = home; entry != home + kReach; ++entry)
+    if (entry->buffer.load(std::memory_order_acquire) == buffer)
+      return record::recording() != nullptr && entry->generation == record::t_state.generation ? entry : nullptr;
+  return nullptr;
+}
+
+void set_label(Entry& entry, const Argument& argument) {
+  entry.category = argument.category;
+  entry.name = argument.name;
+  entry.layer = argument.layer;
+  const auto object = reinterpret_cast<std::uint64_t>(entry.buffer.load(std::memory_order_relaxed));
+  record::tag(object, entry.bytes, argument.category, argument.name, argument.layer);
+}
+
+struct Asked {
+  const void* buffer;
+  std::uint64_t address;
+};
+constinit thread_local Asked t_asked;
 
 }  // namespace
 
@@ -84,6 +110,9 @@ void add(const Table& table, const void* buffer) {
     if (!entry->buffer.compare_exchange_strong(there, &g_entries, std::memory_order_acq_rel)) continue;
     entry->bytes = bytes.answer;
     entry->pool = pool;
+    entry->category = record::Category::unknown;
+    entry->name = entry->layer = 0;
+    entry->settled = false;
     entry->generation = record::t_state.generation;
     record_block(*entry, buffer);
     entry->buffer.store(buffer, std::memory_order_release);
@@ -110,6 +139,25 @@ void remove(const void* buffer) {
   }
 }
 
+void label(const Table& table, const void* buffer, const Argument& argument) {
+  if (!table.tracks.load(std::memory_order_relaxed) || argument.category == record::Category::unknown) return;
+  Entry* const entry = entry_of(buffer);
+  if (entry == nullptr || entry->settled) return;
+  const bool same = entry->category == argument.category && entry->name == argument.name && entry->layer == argument.layer;
+  if (!same) set_label(*entry, argument);
+  entry->settled = argument.category == record::Category::gradient;
+}
+
+void note_memory(const void* buffer, std::uint64_t address) { t_asked = {buffer, address}; }
+
+bool tag_memory(std::uint64_t address, record::Category category, const char* name, const char* layer) {
+  Entry* const entry = address != 0 && t_asked.address == address ? entry_of(t_asked.buffer) : nullptr;
+  if (entry == nullptr) return false;
+  set_label(*entry, {record::intern(name), record::intern(layer), category, 0, 0});
+  entry->settled = true;
+  return true;
+}
+
 void remove_donated(const Table& table, const Execute& execute) {
   if (!table.tracks.load(std::memory_order_relaxed)) return;
   for (std::size_t device = 0; device < execute.devices; ++device)
@@ -120,13 +168,16 @@ void remove_donated(const Table& table, const Execute& execute) {
     }
 }
 
-void add_results(const Table& table, const Execute& execute, std::size_t results) {
+void add_results(const Table& table, const Execute& execute, const Program& program) {
   if (!table.tracks.load(std::memory_order_relaxed) || execute.results == nullptr) return;
   Activity activity = current_activity();
   activity.region = region_called("result");
   const Doing doing(activity);
   for (std::size_t device = 0; device < execute.devices; ++device)
-    for (std::size_t i = 0; i < results; ++i) add(table, execute.results[device][i]);
+    for (std::size_t i = 0; i < program.result_count; ++i) {
+      add(table, execute.results[device][i]);
+      if (program.labelled_count == program.result_count) label(table, execute.results[device][i], program.results[i]);
+    }
 }
 
 }  // namespace vramscope::capture::jax::pjrt::buffers

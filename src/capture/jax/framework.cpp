@@ -2,6 +2,7 @@
 #include "capture/framework.h"
 
 #include "capture/elf_symbols.h"
+#include "capture/jax/buffers.h"
 #include "capture/jax/pjrt.h"
 #include "capture/jax/plugins.h"
 #include "record/options.h"
@@ -36,6 +37,7 @@ constinit const Framework kFramework = {
     .record_counters = record_counters,
     .plugin_entry = "GetPjrtApi",
     .plugin_found = plugin_found,
+    .tag = pjrt::buffers::tag_memory,
 };
 
 }  // namespace vramscope::capture::jax

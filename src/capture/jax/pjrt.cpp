@@ -52,9 +52,7 @@ std::uint64_t address_of(const Table& table, const void* buffer) {
 
 // Batches are new each time, even at an address that was used before.
 void tag(const Table& table, const void* buffer, Argument& argument, bool on_first_device) {
-  Question bytes;
-  if (table.tracks.load(std::memory_order_relaxed) && ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
-    record::tag(reinterpret_cast<std::uint64_t>(buffer), bytes.answer, argument.category, argument.name, argument.layer);
+  buffers::label(table, buffer, argument);
   const std::uint64_t address = address_of(table, buffer);
   if (address == 0) return;
   if (on_first_device) {
@@ -63,6 +61,7 @@ void tag(const Table& table, const void* buffer, Argument& argument, bool on_fir
     argument.address = address;
     if (stays) return;
   }
+  Question bytes;
   if (ask(table, Place::buffer_bytes, buffer, kOneAnswer, bytes))
     record::tag(address, bytes.answer, argument.category, argument.name, argument.layer);
 }
@@ -96,7 +95,7 @@ Error* execute(const Table& table, Execute* arguments) {
   Error* const error = real(arguments);
   if (error == nullptr) {
     buffers::remove_donated(table, *arguments);
-    buffers::add_results(table, *arguments, program->result_count);
+    buffers::add_results(table, *arguments, *program);
   }
   return error;
 }
@@ -131,6 +130,12 @@ Error* give_up(const Table& table, Place place, Destroy* arguments) {
   return function_at(table, place)(arguments);
 }
 
+Error* say_address(const Table& table, Question* question) {
+  Error* const error = function_at(table, Place::buffer_address)(question);
+  if (error == nullptr) buffers::note_memory(question->about, question->answer);
+  return error;
+}
+
 template <std::size_t kPlugin>
 struct Wrappers {
   static Table& table() { return g_tables[kPlugin]; }
@@ -148,6 +153,7 @@ struct Wrappers {
   static Error* on_transfer(void* arguments) {
     return transfer(table(), Place::buffer_from_host, static_cast<FromHost*>(arguments));
   }
+  static Error* on_address(void* arguments) { return say_address(table(), static_cast<Question*>(arguments)); }
   template <Place kPlace>
   static Error* on_copy(void* arguments) {
     return transfer(table(), kPlace, static_cast<Copy*>(arguments));
@@ -174,7 +180,8 @@ struct Wrappers {
              {Place::buffer_from_host, on_transfer},
              {Place::loaded_destroy, on_destroy}});
     if (table().tracks.load(std::memory_order_relaxed))
-      replace({{Place::buffer_destroy, on_gone<Place::buffer_destroy>},
+      replace({{Place::buffer_address, on_address},
+               {Place::buffer_destroy, on_gone<Place::buffer_destroy>},
                {Place::buffer_delete, on_gone<Place::buffer_delete>},
                {Place::buffer_to_device, on_copy<Place::buffer_to_device>},
                {Place::buffer_to_memory, on_copy<Place::buffer_to_memory>},

@@ -20,6 +20,8 @@ struct Program {
   bool trains = false;     // computes gradients
   Argument* arguments = nullptr;
   std::size_t argument_count = 0, result_count = 0;
+  const Argument* results = nullptr;  // what its results are, if that is known of result_count
+  std::size_t labelled_count = 0;
   std::uint64_t runs = 0;
 };
 

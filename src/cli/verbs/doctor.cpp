@@ -222,7 +222,8 @@ class DoctorVerb final : public VerbBody {
         recordable_.push_back(fmt::format("{} {}", finding.what, found.version));
       add(std::move(finding));
     }
-    if (python->packages.empty())
+    found_ = !python->packages.empty();
+    if (!found_)
       add({"frameworks",
            State::absent,
            fmt::format("none of {} in this Python", names_of_frameworks()),
@@ -235,7 +236,10 @@ class DoctorVerb final : public VerbBody {
   std::string sentence() const {
     if (!can_record_) return "Nothing can be recorded here yet.";
     std::string what = fmt::format("{}", fmt::join(recordable_, " and "));
-    if (what.empty()) what = has_gpu_ ? "Programs that use CUDA" : "No framework was found; other programs";
+    if (what.empty())
+      what = has_gpu_
+                 ? "Programs that use CUDA"
+                 : fmt::format("No framework was found{}; other programs", found_ ? " that can be recorded without a GPU" : "");
     return fmt::format("{} can be recorded{}.", what,
                        has_gpu_ ? ", on the GPU and on the host" : ", on the host; there is no GPU driver");
   }
@@ -272,6 +276,7 @@ class DoctorVerb final : public VerbBody {
   bool can_record_ = true;
   bool has_gpu_ = false;
   std::vector<std::string> recordable_;
+  bool found_ = false;  // a framework, whether it can be recorded here or not
   std::vector<Finding> findings_;
 };
 

@@ -151,16 +151,24 @@ class PeakVerb final : public VerbBody {
   }
 
   static std::string remedies(const analyze::Engine& engine) {
-    const std::vector<analyze::Finding> findings = engine.findings().findings;
+    std::vector<std::pair<std::string, analyze::Bytes>>
+        parts;  // of one remedy, all that it saves: parameters and optimizer state
     std::size_t wide = 11;
-    for (const analyze::Finding& f : findings)
-      if (f.at_stake) wide = std::max(wide, support::format_size(*f.at_stake).size());
+    for (const analyze::Finding& f : engine.findings().findings) {
+      if (!f.at_stake || f.remedy.empty()) continue;
+      const auto same = std::ranges::find(parts, f.remedy, [](const auto& part) { return part.first; });
+      if (same == parts.end())
+        parts.emplace_back(f.remedy, *f.at_stake);
+      else
+        same->second += *f.at_stake;
+    }
+    for (const auto& [remedy, bytes] : parts) wide = std::max(wide, support::format_size(bytes).size());
     const std::size_t start = std::string_view("To do").size() + 2 + wide + 2;
     std::string out;
-    for (const analyze::Finding& f : findings)
-      if (f.at_stake && !f.remedy.empty() && out.size() < 2000)
+    for (const auto& [remedy, bytes] : parts)
+      if (out.size() < 2000)
         out += fmt::format("{}  {:>{}}  {}", out.empty() ? bold("To do", wants_colour(stdout)) : "     ",
-                           support::format_size(*f.at_stake), wide, paragraph(in_a_sentence(f.remedy), start).substr(start));
+                           support::format_size(bytes), wide, paragraph(in_a_sentence(remedy), start).substr(start));
     return out.empty() ? out : "\n" + out;
   }
 

@@ -43,8 +43,9 @@ class XlaVerb final : public VerbBody {
     std::size_t shown = 0;
     for (const XlaBlock& block : blocks) {
       if (options_.rows != 0 && ++shown > options_.rows) break;
-      out += fmt::format("\n  {}: {}, recorded {}\n\n", printable(block.module, 60), support::format_size(block.bytes),
-                         support::format_plural(block.recorded, "time", "times"));
+      out += fmt::format("\n  {}: {}, {}\n\n", printable(block.module, 60), support::format_size(block.bytes),
+                         block.recorded == 0 ? "planned; no such block was recorded"
+                                             : "recorded " + support::format_plural(block.recorded, "time", "times"));
       out += table(block);
     }
     return out;

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kHoldersShown = 5;
 
-std::uint64_t site_flags(std::uint8_t flags) {
+std::uint64_t site_flags(std::uint8_t flags, bool of_objects) {
   return ((flags & spool::kFlagAsync) != 0 ? trace::kSiteStreamOrdered : 0) |
          ((flags & spool::kFlagUnknownSize) != 0 ? trace::kSiteSizeUnknown : 0) |
-         ((flags & spool::kFlagImported) != 0 ? trace::kSiteImported : 0);
+         ((flags & spool::kFlagImported) != 0 ? trace::kSiteImported : 0) | (of_objects ? trace::kSiteObject : 0);
 }
 
 trace::MarkEdge edge(std::uint8_t flags) {
@@ -28,6 +28,11 @@ trace::MarkEdge edge(std::uint8_t flags) {
 std::uint8_t pools(const spool::Header& header) {
   static_assert(spool::kMaxPools < 256);
   return static_cast<std::uint8_t>(std::min<std::uint32_t>(header.pool_count.load(std::memory_order_acquire), spool::kMaxPools));
+}
+
+// The number comes from a spool, which may be damaged.
+bool has_objects(const spool::Header& header, std::uint8_t pool) {
+  return pool < spool::kMaxPools && (header.pools[pool].flags.load(std::memory_order_relaxed) & spool::kPoolOfObjects) != 0;
 }
 
 spool::AllocExtra extra_of(const Event& event) {
@@ -176,7 +181,7 @@ trace::SiteId ProcessTrace::site(const Event& event, const spool::AllocRecord& r
   row.stack = ids_.stack(extra.stack);
   row.stream = extra.stream;
   row.owner = ids_.text(extra.owner);
-  row.flags = site_flags(event.head.flags);
+  row.flags = site_flags(event.head.flags, has_objects(header_, event.head.pool));
   const trace::SiteId id = writer_.site(row);
   const auto index = static_cast<std::size_t>(id);
   if (index >= sites_.size()) sites_.resize(index + 1);

@@ -10,5 +10,6 @@ inline constexpr std::uint64_t kSiteStreamOrdered = 1;
 inline constexpr std::uint64_t kSiteSizeUnknown = 2;  // granted equals requested
 inline constexpr std::uint64_t kSiteImported = 4;  // memory of another process: counted there
 inline constexpr std::uint64_t kSiteGivenAgain = 8;  // undoes the free before it, which did not happen: neither counts
+inline constexpr std::uint64_t kSiteObject = 16;  // the address is that of an object that has the memory, not of the memory
 
 }  // namespace vramscope::trace

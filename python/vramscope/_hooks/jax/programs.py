@@ -1,21 +1,19 @@
 """Programs that JAX compiles: their names and arguments are reported to the recorder, which follows their executions by itself."""
 from __future__ import annotations
 
-import ctypes
 import re
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 from ..._schema import BEGIN, CATEGORIES, END, PHASE
 from ... import _recorder
 from .. import emit, lines, wrapping
-from . import arguments, judging, keras_state, lowering, nnx_state, pmap_arguments
-from .arguments import Argument, Donation
+from . import arguments, judging, keras_state, lowering, nnx_state, pmap_arguments, recompilations
+from .arguments import Argument, Donation, Label
+from .dataflow import Flow
 
 _NAME = re.compile(r'loc\("([^"]*)"')
 _ALIASED, _DONOR = "tf.aliasing_output", "jax.buffer_donor"      # a result takes its place; XLA may choose one
-_last: Dict[Tuple[str, str], List[Argument]] = {}       # what a function was last compiled for, by its name and where it is defined
-_compiled: Dict[Tuple[str, str], int] = {}
 
 
 def install(compiler: Any) -> None:
@@ -40,18 +38,6 @@ def _arguments_of(main: Any) -> Tuple[List[Argument], List[Donation]]:
         text = str(attributes[index])
         donated.append(Donation.ALIASED if _ALIASED in text else Donation.OFFERED if _DONOR in text else Donation.NONE)
     return found, donated
-
-
-def _is_updated(argument: Any) -> bool:
-    """Whether it is used beside the loss and its gradient, as in `p - 0.1 * g`. Otherwise results that look like it are its gradients, and
-    the caller still needs it."""
-    return any(_hands_on(use.owner.operation, use.operand_number) for use in argument.uses)
-
-
-def _hands_on(op: Any, operand: int) -> bool:
-    if op.name == "stablehlo.while":        # of what a loop only reads, nothing is used afterwards
-        return any(True for _ in op.results[operand].uses)
-    return "jvp(" not in str(op.location)
 
 
 def _results_of(main: Any) -> List[Argument]:
@@ -97,45 +83,20 @@ def _describe(one: _Compilation, module: Any) -> None:
     results = _results_of(main)
     pmap_arguments.apply(found)
     known = nnx_state.apply(found, results) if "flax.nnx" in sys.modules else {}
-    trains = _trains(module)
-    labels = arguments.classify(found, results, donated) if trains or arguments.updates_state(found, results) else []
+    trains, flow = _trains(module), Flow(module, main)
+    labels = arguments.classify(found, results, donated, flow if trains else None) if trains or arguments.updates_state(found, results) else []
     labels = [known.get(argument.path, label) for argument, label in zip(found, labels)]
     named = list(found)
     keras_state.apply(named, labels)
-    count = len(labels)
-    recorder.jax_compiling(name.encode(), int(trains),      # type: ignore[attr-defined]
-                           (ctypes.c_char_p * count)(*(argument.path.encode() for argument in named[:count])),
-                           (ctypes.c_char_p * count)(*(label.layer and label.layer.encode() for label in labels)),
-                           (ctypes.c_uint8 * count)(*(CATEGORIES[label.category] for label in labels)), count)
+    returned = arguments.label_results(found, named, labels, results, flow) if labels else []
+    recorder.jax_compiling(name.encode(), int(trains), *_values([(argument.path, label) for argument, label in zip(named, labels)]),     # type: ignore[attr-defined]
+                           *_values(returned))
     lowered = lowering.take(name, len(found))
     if lowered is not None:
-        one.program = judging.Program(found, labels, results, donated, [_is_updated(argument) for argument in main.entry_block.arguments], lowered)
-    _note_recompilation(name, lowered.source if lowered is not None else "", found)
+        one.program = judging.Program(found, labels, results, donated, [flow.is_updated(index) for index in range(len(found))], lowered)
+    recompilations.note(name, lowered.source if lowered is not None else "", found)
 
 
-def _change(before: List[Argument], after: List[Argument]) -> Optional[str]:
-    """Which arguments differ from the last time."""
-    if len(before) != len(after):
-        return f"it had {len(before)} arguments, and now has {len(after)}"
-    changed = [f"{new.path or 'an argument'} was {old.kind}, and is {new.kind}" for old, new in zip(before, after) if old != new]
-    return "; ".join(changed[:3]) if changed else None
-
-
-def _is_single_op(source: str, found: List[Argument]) -> bool:
-    """An op or a function of a library, such as jnp.where, is compiled for each shape: a model with many layers does that when it is
-    initialized."""
-    unnamed = bool(found) and all(argument.path.startswith("args[") for argument in found)
-    return unnamed or (bool(source) and not lines.is_user_file(source.rpartition(":")[0]))
-
-
-def _note_recompilation(name: str, source: str, found: List[Argument]) -> None:
-    place = lines.user_line()
-    which = name, source            # other functions may have the same name: lambdas do
-    before, _last[which] = _last.get(which), found
-    _compiled[which] = _compiled.get(which, 0) + 1
-    if before is None or place is None:
-        return
-    reason = _change(before, found) or "its arguments are the same: a static value changed, or the function object is created again each time"
-    if _compiled[which] in ((30, 100, 300, 1000) if _is_single_op(source, found) else (3, 5, 10, 30, 100, 300, 1000)):
-        emit.report("retrace", function=judging.function_of(name), traces=_compiled[which], reason=judging.readable(reason)[:300], file=place.file,
-                    line=place.line)
+def _values(labelled: List[Tuple[str, Label]]) -> Tuple[Any, int]:
+    values = [(name.encode(), label.layer and label.layer.encode(), CATEGORIES[label.category]) for name, label in labelled]
+    return (_recorder.JaxValue * len(values))(*values), len(values)

@@ -41,7 +41,7 @@ Status set_replay(const Store& store, Bytes /*limit*/, RecordedPool& pool) {
 constexpr AllocatorSetting kAllocators[] = {
     {"growth", "XLA_PYTHON_CLIENT_PREALLOCATE=false"},
     {"preallocated", "XLA_PYTHON_CLIENT_PREALLOCATE=true, with XLA_PYTHON_CLIENT_MEM_FRACTION"},
-    {"async", "TF_GPU_ALLOCATOR=cuda_malloc_async"},
+    {"async", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"},
 };
 
 }  // namespace
@@ -59,6 +59,7 @@ constinit const Framework kFramework = {
     .own_facts = own_facts,
     .is_own_name = is_name,
     .recomputed_scope = "rematted_computation",
+    .returns_new_variables = true,
     .why_pool_took_card = "JAX takes three quarters of the card when it starts.",
     .regions_double = true,
     .set_replay = set_replay,
