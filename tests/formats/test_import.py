@@ -9,21 +9,7 @@ import subprocess
 import pprof_reader
 import pytest
 import torch_allocator
-from format_cases import CASES
-
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-
-
-@pytest.fixture
-def imported(vramscope, run, tmp_path):
-    """imported(file) -> the trace."""
-
-    def call(file):
-        trace = tmp_path / f"{file.name}.vram"
-        run([vramscope, "import", file, "-o", trace])
-        return trace
-
-    return call
+from format_cases import CASES, PROGRAMS
 
 
 def place(answer, trace, name):
@@ -152,18 +138,6 @@ def test_long_texts_and_numbers_in_a_pickle(imported, answer, tmp_path):
     file.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
     groups = answer("peak", imported(file), "--at", "peak", "--by", "line", "-n", "0")["groups"]
     assert {group["keys"][0] for group in groups} >= {f"{i}.py:{i + 1}" for i in range(len(names)) if i != 3}
-
-
-@pytest.fixture(scope="module")
-def tensorflow_files(newest_tensorflow, tmp_path_factory):
-    """A profile, dumps and a log, with what TensorFlow counted."""
-    folder = tmp_path_factory.mktemp("tensorflow")
-    done = subprocess.run([newest_tensorflow, os.path.join(PROGRAMS, "tensorflow_profiles.py"), folder], capture_output=True, text=True,
-                          env={**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "64", "TF_CPP_MIN_LOG_LEVEL": "0",
-                               "TF_BFC_MEMORY_DUMP": str(folder / "dump")})
-    assert done.returncode == 0, done.stderr[-3000:]
-    (folder / "log.txt").write_text(done.stderr)
-    return folder, json.loads(done.stdout.splitlines()[-1])
 
 
 def test_xplane(tensorflow_files, imported, answer):
