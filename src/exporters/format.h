@@ -18,6 +18,7 @@ struct Request {
   int place = -1;           // for formats that show one place; -1 = main
   std::string at = "peak";  // instant, for formats that show one
   std::string table;        // for formats that hold one table
+  std::string run = {};     // what tables call the run; empty: the name of its folder or file
   bool full = false;        // every event instead of a budget of them
 };
 

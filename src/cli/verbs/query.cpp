@@ -69,15 +69,18 @@ class QueryVerb final : public VerbBody {
     const auto python = interpreter();
     if (!python) return std::unexpected(python.error());
     const std::string sql = words_.back();
-    std::vector<std::filesystem::path> traces;
+    std::vector<std::filesystem::path> traces, sources;
     for (std::size_t i = 0; i + 1 < words_.size(); ++i) {
       const auto found = traces_of(words_[i]);
       if (!found) return std::unexpected(found.error());
-      traces.insert(traces.end(), found->begin(), found->end());
+      for (const auto& trace : *found) {  // a profile of another tool was imported into a file elsewhere
+        traces.push_back(trace);
+        sources.emplace_back(std::filesystem::is_directory(words_[i]) ? trace.string() : words_[i]);
+      }
     }
     const auto folder = support::OwnedFolder::create_temporary("vramscope-query-");
     if (!folder) return std::unexpected(folder.error());
-    Status written = write_tables(traces, folder->path(), tables_in(sql));
+    Status written = write_tables(traces, sources, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
       return run_and_wait(*python, {*python, "-c", python_script(kQueryScript), folder->path().string(), format_, output,
