@@ -2,6 +2,7 @@
 import csv
 import io
 import os
+import pickle
 import subprocess
 
 import pytest
@@ -30,6 +31,22 @@ def test_a_dump_without_ops_does_not_say_what_blocks_were_for(tensorflow_files, 
     groups = answer("peak", imported(sorted(folder.glob(file))[-1]), "--at", "end", "--by", "category,layer,known,op", "-n", "0")["groups"]
     without_op = {tuple(group["keys"][:3]) for group in groups if group["keys"][3] in ("", "unknown")}
     assert without_op == {("unknown", "", "unknown")}
+
+
+@pytest.mark.parametrize("size", [-1, -(1 << 62), 1 << 63, (1 << 64) - 512, (1 << 64) + 512, -(1 << 70), "sum"])
+@pytest.mark.parametrize("where", ["entry", "block", "segment", "requested"])
+def test_impossible_sizes_in_a_snapshot(vramscope, run, tmp_path, where, size):
+    """Negative, larger than any memory, or with a sum that does not fit into 64 bits."""
+    count, size = (9, 1 << 61) if size == "sum" else (1, size)
+    block = {"address": 1 << 20, "size": 512, "requested_size": 512, "state": "active_allocated"}
+    segment = {"device": 0, "address": 1 << 20, "total_size": 1024, "blocks": [block]}
+    entries = [{"action": "alloc", "addr": i << 30, "size": size if where == "entry" else 512, "stream": 0, "time_us": 5} for i in range(count)]
+    change = {"block": {"blocks": [{**block, "size": size} for _ in range(count)]}, "segment": {"total_size": size},
+              "requested": {"blocks": [{**block, "requested_size": size} for _ in range(count)]}, "entry": {}}[where]
+    file = tmp_path / "hostile.pickle"
+    file.write_bytes(pickle.dumps({"segments": [{**segment, **change} for _ in range(count)], "device_traces": [entries]}))
+    done = run([vramscope, "import", file, "-o", tmp_path / "x.vram"], code=2)
+    assert "no memory has" in done.stderr and done.stderr.count("\n") == 1 and not (tmp_path / "x.vram").exists()
 
 
 @pytest.fixture(scope="module")
