@@ -271,6 +271,15 @@ def test_every_verb_opens_a_profile_directly(vramscope, run, tmp_path):
     assert not list(scratch.iterdir()) and sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "scratch", "snapshot.pickle"]
 
 
+def test_a_profile_is_compared_with_a_run_folder(vramscope, build, run, tmp_path):
+    folder, profile = tmp_path / "today", tmp_path / "snapshot.pickle"
+    folder.mkdir()
+    run([build / "tracegen", "clean", folder / "node-100-1.vram"])
+    profile.write_bytes(pickle.dumps(torch_allocator.run(100).snapshot()))
+    for sides in ((folder, profile), (profile, folder)):
+        assert "snapshot.pickle" in run([vramscope, "diff", *sides]).stdout
+
+
 def test_damaged_profiles(vramscope, run, tensorflow_files, tmp_path):
     """Cut off or changed anywhere: one line or a trace, never a crash, and nothing is left behind."""
     folder, _ = tensorflow_files
