@@ -187,8 +187,9 @@ def test_wrong_queries(made, query, vramscope, run, tmp_path):
     python = tmp_path / "python3"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
     python.chmod(0o755)
-    done = run([vramscope, "query", trace, "select 1"], code=2, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
-    assert "needs DuckDB" in done.stderr and done.stderr.count("\n") == 1
+    for chosen, part in (python, "needs DuckDB"), ("/bin/false", "/bin/false: failed before it ran the query"), ("/nonexist", "VRAMSCOPE_PYTHON=/nonexist"):
+        done = run([vramscope, "query", trace, "select 1"], code=2, env={**os.environ, "VRAMSCOPE_PYTHON": str(chosen)})
+        assert part in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
 
 
 def test_a_query_shows_hostile_names_as_text(build, run, query, tmp_path):

@@ -25,8 +25,11 @@ namespace {
 
 // $VRAMSCOPE_PYTHON, or the first of PATH.
 Result<std::string> interpreter() {
-  const char* chosen = std::getenv("VRAMSCOPE_PYTHON");
-  for (const char* name : {chosen != nullptr ? chosen : "python3", "python"})
+  if (const char* chosen = std::getenv("VRAMSCOPE_PYTHON"); chosen != nullptr) {
+    if (const auto found = find_command(chosen)) return *found;
+    return fail(fmt::format("VRAMSCOPE_PYTHON={}: not a program that can be run; set it to a Python with DuckDB", chosen));
+  }
+  for (const char* name : {"python3", "python"})
     if (const auto found = find_command(name)) return *found;
   return fail("query runs DuckDB in Python, and there is no python3 on PATH; install it, or set VRAMSCOPE_PYTHON");
 }
@@ -92,10 +95,14 @@ class QueryVerb final : public VerbBody {
       return fail(fmt::format(
           "query needs DuckDB; install it with '{} -m pip install duckdb', or set VRAMSCOPE_PYTHON to a Python that has it",
           *python));
+    if (code && *code == kNotTheScript)
+      return fail(fmt::format("{}: failed before it ran the query; set VRAMSCOPE_PYTHON to a Python with DuckDB", *python));
     return code;
   }
 
  private:
+  static constexpr int kNotTheScript = 1;  // the script itself ends with other codes
+
   std::vector<std::string> words_;
   std::string format_ = "table", output_;
 };
