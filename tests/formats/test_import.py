@@ -307,6 +307,14 @@ def test_errors_are_one_line(vramscope, build, run, tmp_path):
         (tmp_path / name).write_bytes(content)
         done = run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2)
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+    # A verb that opens it directly says the same.
+    xplane = tmp_path / "cut.pb"
+    xplane.write_bytes(b"\x0a\x40\x12\x10/host:CPU")
+    assert run([vramscope, "peak", xplane], code=2).stderr == run([vramscope, "import", xplane, "-o", tmp_path / "x.vram"], code=2).stderr
+    for other in ({"a": 1}, [1, 2], [{"a": []}], "text", {"state": "x"}):
+        (tmp_path / "other.pickle").write_bytes(pickle.dumps(other))
+        done = run([vramscope, "import", tmp_path / "other.pickle", "-o", tmp_path / "x.vram"], code=2)
+        assert "a pickle, but not a memory snapshot of PyTorch" in done.stderr and done.stderr.count("\n") == 1
     run([build / "tracegen", "clean", tmp_path / "ours"])
     for name, part in {"empty": "the file is empty", "ours": "a trace of vramscope already"}.items():
         assert part in run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2).stderr

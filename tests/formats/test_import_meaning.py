@@ -15,6 +15,7 @@ def test_a_log_without_a_limit_has_no_figure_for_what_was_free(imported, answer,
     file.write_text("Thread,Time,Action,Pointer,Size,Stream\n"
                     "7,00:00:01.000000,allocate,0x7f0000000000,2048,0x0\n7,00:00:02.000000,allocate failure,(nil),100000000000,0x0\n")
     trace = imported(file)
+    assert "1 allocation and 0 frees" in run([vramscope, "import", file, "-o", tmp_path / "again.vram"]).stderr
     said = run([vramscope, "oom", trace]).stdout
     assert "how much was free is not known" in said and "short of fitting" not in said
     assert all(word not in said for word in ("0 B of the", "0 B was free", "could take", "that the pool held"))

@@ -293,6 +293,7 @@ class Snapshot {
 
   Status read(PickleValue top) {
     const bool bare = !pickle_.is_dictionary(top);  // up to 1.13: the segments alone
+    if (!is_snapshot(top, bare)) return fail("a pickle, but not a memory snapshot of PyTorch");
     const PickleValue settings = pickle_.member(top, "allocator_settings");
     ours_ = pickle_.text(pickle_.member(settings, "vramscope")).has_value();
     expandable_ = pickle_.truth(pickle_.member(settings, "expandable_segments"));
@@ -330,6 +331,15 @@ class Snapshot {
 
  private:
   static constexpr std::size_t kMostDevices = 1024;
+
+  bool is_snapshot(PickleValue top, bool bare) const {
+    const auto has = [&](PickleValue of, std::string_view name) {
+      return pickle_.member(of, name).kind() == PickleValue::Kind::object;
+    };
+    if (!bare) return has(top, "segments") || has(top, "device_traces");
+    const auto segments = pickle_.items(top);
+    return !segments.empty() && has(segments.front(), "blocks");
+  }
 
   Device& device(std::int64_t number) {
     return devices_.try_emplace(number, number, profile_, claims_, max_split_, expandable_, ours_).first->second;
