@@ -44,6 +44,17 @@ def test_the_fixture(vram):
     with pytest.raises(ValueError):
         vram.on("GPU:7")
 
+@pytest.fixture
+def batch():
+    return allocate(6)
+
+@pytest.fixture
+def batch_with_teardown():
+    yield allocate(7)
+
+def test_of_fixtures(batch, batch_with_teardown):
+    assert counters()["current"] >= 13 * MIB
+
 def test_that_leaks():
     KEPT.append(allocate(3))
 """
@@ -72,3 +83,9 @@ def test_the_fixture_agrees_with_tensorflow(outcome):
 def test_leaks_are_shown(outcome):
     line = next(line for line in outcome.splitlines() if line.endswith("test_suite.py::test_that_leaks") and "CPU:0" in line)
     assert re.search(r"3\.0 MiB  CPU:0", line), outcome
+
+
+def test_what_a_fixture_returns_is_not_left_behind(outcome):
+    assert "PASSED test_suite.py::test_of_fixtures" in outcome, outcome
+    line = next(line for line in outcome.splitlines() if line.endswith("test_suite.py::test_of_fixtures") and "CPU:0" in line)
+    assert re.search(r" -  CPU:0", line), outcome

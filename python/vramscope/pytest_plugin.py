@@ -129,6 +129,8 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: Any) -> None:
     if _KEY in item.stash:
+        # The fixtures are torn down, and pytest lets go of their values only after this report: they are not left behind.
+        (getattr(item, "funcargs", None) or {}).clear()
         item.user_properties.extend((_PROPERTY, list(reading)) for reading in item.stash[_KEY].readings())
 
 

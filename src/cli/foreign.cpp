@@ -48,13 +48,9 @@ class TemporaryTraces {
 
 Result<std::filesystem::path> as_trace(const std::filesystem::path& file) {
   static TemporaryTraces traces;
-  const importers::Looks looks = importers::looks_of(file);
-  if (looks == importers::Looks::ours) return file;
+  if (importers::looks_of(file) == importers::Looks::ours) return file;
   limit_memory(std::array{file});
-  if (const auto opened = importers::open_profile(file); !opened) {
-    if (looks == importers::Looks::packed) return std::unexpected(opened.error());  // it cannot be a trace
-    return file;                                                                    // whoever opens it says what it is not
-  }
+  if (const auto opened = importers::open_profile(file); !opened) return std::unexpected(opened.error());
   return traces.import(file);
 }
 

@@ -7,7 +7,8 @@
 
 namespace vramscope::cli {
 
-// The file itself if it is a trace of ours, or nothing that can be imported; otherwise the temporary trace.
+// The file itself if it looks like a trace of ours, or cannot be read; otherwise the temporary trace. The error for a file of any
+// other kind is that of 'vramscope import'.
 Result<std::filesystem::path> as_trace(const std::filesystem::path& file);
 
 }  // namespace vramscope::cli

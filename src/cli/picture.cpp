@@ -82,6 +82,11 @@ Status write(const exporters::Request& request, exporters::Output& out) {
 
 }  // namespace
 
-const exporters::Format kPng{.name = "png", .extension = ".png", .opens_in = "any image viewer", .binary = true, .write = write};
+const exporters::Format kPng{.name = "png",
+                             .extension = ".png",
+                             .opens_in = "any image viewer",
+                             .binary = true,
+                             .takes = exporters::kTakesPlace,
+                             .write = write};
 
 }  // namespace vramscope::cli

@@ -11,7 +11,8 @@
 namespace vramscope::cli {
 
 // Writes <table>-<number>.parquet into the folder for each trace and each table that `wanted` accepts.
-Status write_tables(const std::vector<std::filesystem::path>& traces, const std::filesystem::path& folder,
-                    const std::function<bool(std::string_view table)>& wanted);
+// `sources`: what the user named each trace by; two runs of one name stay apart.
+Status write_tables(const std::vector<std::filesystem::path>& traces, const std::vector<std::filesystem::path>& sources,
+                    const std::filesystem::path& folder, const std::function<bool(std::string_view table)>& wanted);
 
 }  // namespace vramscope::cli

@@ -1,8 +1,11 @@
 // What tells one trace from another in tables that hold many.
 #pragma once
 
+#include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "exporters/columns.h"
 
@@ -14,6 +17,10 @@ struct Identity {
 };
 
 Identity identity_of(const Request& request);
+
+// For each trace the name of its run, with as much of the path as tells it from the other runs: "run", or "mon/run" and
+// "tue/run".
+std::vector<std::string> run_names(std::span<const std::filesystem::path> traces);
 
 // A row with the trace that it belongs to. `Content` has the values of the table itself.
 template <typename Content>

@@ -211,7 +211,7 @@ Status setting_rows(const Request& request, RowSink& sink) {
 
 Table steps_table() { return {"steps", kStepHeads, step_rows}; }
 Table places_table() { return {"places", kPlaceHeads, place_rows}; }
-Table ledger_table() { return {"ledger", kLedgerHeads, ledger_rows}; }
+Table ledger_table() { return {"ledger", kLedgerHeads, ledger_rows, kTakesPlace | kTakesInstant}; }
 Table findings_table() { return {"findings", kFindingHeads, finding_rows}; }
 Table ooms_table() { return {"ooms", kOomHeads, oom_rows}; }
 Table samples_table() { return {"samples", kSampleHeads, sample_rows}; }

@@ -35,6 +35,7 @@ struct Table {
   std::string_view name;
   std::span<const Column> columns;
   Status (*rows)(const Request& request, RowSink& sink) = nullptr;
+  unsigned takes = kTakesNothing;  // besides what its format takes
 };
 
 // All of them; the first is the default.

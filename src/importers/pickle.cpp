@@ -49,19 +49,22 @@ class Pickle::Machine {
     push({Kind::large, p_.large_.size()});
     p_.large_.push_back(value);
   }
-  // Little endian, two's complement, of any length. More than 64 bits are cut: no size or address has them.
+  // Little endian, two's complement, of any length. Where it takes more than 64 bits, the largest number that does not: no size
+  // or address is that.
   void push_long(std::uint64_t length) {
     std::uint64_t value = 0, taken = 0;
     char last = 0;
+    bool fits = true;
     const bool whole = source_.each_piece(length, [&](std::string_view piece) {
       const std::size_t wanted = std::min(piece.size(), static_cast<std::size_t>(sizeof value - std::min(taken, sizeof value)));
       std::memcpy(reinterpret_cast<char*>(&value) + std::min(taken, sizeof value), piece.data(), wanted);
+      fits &= piece.find_first_not_of('\0', wanted) == piece.npos;
       taken += piece.size();
       last = piece.back();
     });
     if (!whole) cut_off();
     if ((last & 0x80) != 0 && taken < sizeof value) value |= ~std::uint64_t{0} << 8 * taken;
-    push_integer(value);
+    push_integer(fits ? value : ~std::uint64_t{0});
   }
 
   bool scalar(std::uint8_t opcode) {

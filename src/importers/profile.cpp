@@ -6,6 +6,7 @@
 
 #include "support/compress.h"
 #include "trace/block.h"
+#include "trace/source.h"
 #include "trace/writer.h"
 
 namespace vramscope::importers {
@@ -209,9 +210,9 @@ Status Profile::write(const std::filesystem::path& trace, std::string_view forma
   auto writer = trace::Writer::create(trace, {.start_realtime_us = std::max<std::uint64_t>(1, start_us_ + first)});
   if (!writer) return std::unexpected(writer.error());
   Writing writing(*this, *writer);
-  writing.setting("source.format", format);
-  writing.setting("source.title", title);
-  if (!lacks_.empty()) writing.setting("source.lacks", fmt::format("{}", fmt::join(lacks_, ", ")));
+  writing.setting(trace::kSourceFormat, format);
+  writing.setting(trace::kSourceTitle, title);
+  if (!lacks_.empty()) writing.setting(trace::kSourceLacks, fmt::format("{}", fmt::join(lacks_, ", ")));
   for (const auto& [key, value] : settings_) writing.setting(key, value);
   for (const Event& event : before_) writing.event(event, 0);
   for (const Event& event : events_) writing.event(event, event.time_us - first);

@@ -35,7 +35,7 @@ void add_remedies(const Opened& trace, const analyze::OomEvent& event, Oom& out)
     }
     out.remedies.push_back({.bytes = static_cast<double>(*finding.at_stake),
                             .text = as_sentence(finding.remedy),
-                            .enough = *finding.at_stake >= event.short_by,
+                            .enough = event.short_by > 0 && *finding.at_stake >= event.short_by,
                             .link = Link{finding.title, address(finding.view, instant_of(trace, finding), finding.where)}});
   }
 }

@@ -10,6 +10,7 @@
 #include "analyze/gen/texts.h"
 #include "analyze/key_figures.h"
 #include "analyze/labels.h"
+#include "analyze/source_words.h"
 #include "analyze/verdict/ranks.h"
 #include "serve/answer_parts.h"
 #include "serve/engine_service.h"
@@ -155,6 +156,8 @@ Result<Overview> EngineService::overview(const OverviewParams& params) {
   const analyze::Place* place = main_place(engine);
   Overview out;
   out.trace = info_of(trace, params.trace, library_->name(params.trace), library_->live());
+  if (const std::string source = analyze::source_in_words(o); !source.empty())
+    out.source = support::as_sentence("this trace was " + source);
   out.sentence = analyze::headline(o, trace.findings());
   out.end_t = static_cast<double>(o.duration_us);
   const analyze::Leaks* leaks = trace.leaks() ? &*trace.leaks() : nullptr;

@@ -303,6 +303,12 @@ def test_nothing_is_left_of_an_export_that_failed(made, vramscope, run, tmp_path
     (["--to", "tensorboard", "-o", "x"], "tfevents"),
     (["--to", "csv", "--table", "colours", "-o", "x"], "invalid table"),
     (["--to", "csv", "-o", "no/such/folder/x"], "no/such/folder/x"),
+    (["--to", "csv", "--at", "nonsense", "-o", "x"], "--at has no effect with --to csv --table blocks"),
+    (["--to", "svg", "--at", "peak", "-o", "x"], "--at has no effect with --to svg"),
+    (["--to", "perfetto", "--table", "steps", "-o", "x"], "--table has no effect with --to perfetto"),
+    (["--to", "parquet", "--full", "-o", "x"], "--full has no effect with --to parquet"),
+    (["--to", "chrome", "--place", "host", "-o", "x"], "--place has no effect with --to chrome"),
+    (["--to", "csv", "--table", "ledger", "--at", "nonsense", "-o", "x"], "invalid instant"),
 ])
 def test_errors_are_one_line(made, vramscope, run, tmp_path, words, part):
     trace, _ = made("autotune")

@@ -9,22 +9,8 @@ import subprocess
 import pprof_reader
 import pytest
 import torch_allocator
-from format_cases import CASES
+from format_cases import CASES, PROGRAMS
 from verbs import OF_ONE_TRACE
-
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-
-
-@pytest.fixture
-def imported(vramscope, run, tmp_path):
-    """imported(file) -> the trace."""
-
-    def call(file):
-        trace = tmp_path / f"{file.name}.vram"
-        run([vramscope, "import", file, "-o", trace])
-        return trace
-
-    return call
 
 
 def place(answer, trace, name):
@@ -155,18 +141,6 @@ def test_long_texts_and_numbers_in_a_pickle(imported, answer, tmp_path):
     assert {group["keys"][0] for group in groups} >= {f"{i}.py:{i + 1}" for i in range(len(names)) if i != 3}
 
 
-@pytest.fixture(scope="module")
-def tensorflow_files(newest_tensorflow, tmp_path_factory):
-    """A profile, dumps and a log, with what TensorFlow counted."""
-    folder = tmp_path_factory.mktemp("tensorflow")
-    done = subprocess.run([newest_tensorflow, os.path.join(PROGRAMS, "tensorflow_profiles.py"), folder], capture_output=True, text=True,
-                          env={**os.environ, "TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "64", "TF_CPP_MIN_LOG_LEVEL": "0",
-                               "TF_BFC_MEMORY_DUMP": str(folder / "dump")})
-    assert done.returncode == 0, done.stderr[-3000:]
-    (folder / "log.txt").write_text(done.stderr)
-    return folder, json.loads(done.stdout.splitlines()[-1])
-
-
 def test_xplane(tensorflow_files, imported, answer):
     folder, truth = tensorflow_files
     trace = imported(next(folder.glob("**/*.xplane.pb")))
@@ -295,6 +269,15 @@ def test_every_verb_opens_a_profile_directly(vramscope, run, tmp_path):
     assert not list(scratch.iterdir()) and sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "scratch", "snapshot.pickle"]
 
 
+def test_a_profile_is_compared_with_a_run_folder(vramscope, build, run, tmp_path):
+    folder, profile = tmp_path / "today", tmp_path / "snapshot.pickle"
+    folder.mkdir()
+    run([build / "tracegen", "clean", folder / "node-100-1.vram"])
+    profile.write_bytes(pickle.dumps(torch_allocator.run(100).snapshot()))
+    for sides in ((folder, profile), (profile, folder)):
+        assert "snapshot.pickle" in run([vramscope, "diff", *sides]).stdout
+
+
 def test_damaged_profiles(vramscope, run, tensorflow_files, tmp_path):
     """Cut off or changed anywhere: one line or a trace, never a crash, and nothing is left behind."""
     folder, _ = tensorflow_files
@@ -322,6 +305,14 @@ def test_errors_are_one_line(vramscope, build, run, tmp_path):
         (tmp_path / name).write_bytes(content)
         done = run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2)
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+    # A verb that opens it directly says the same.
+    xplane = tmp_path / "cut.pb"
+    xplane.write_bytes(b"\x0a\x40\x12\x10/host:CPU")
+    assert run([vramscope, "peak", xplane], code=2).stderr == run([vramscope, "import", xplane, "-o", tmp_path / "x.vram"], code=2).stderr
+    for other in ({"a": 1}, [1, 2], [{"a": []}], "text", {"state": "x"}):
+        (tmp_path / "other.pickle").write_bytes(pickle.dumps(other))
+        done = run([vramscope, "import", tmp_path / "other.pickle", "-o", tmp_path / "x.vram"], code=2)
+        assert "a pickle, but not a memory snapshot of PyTorch" in done.stderr and done.stderr.count("\n") == 1
     run([build / "tracegen", "clean", tmp_path / "ours"])
     for name, part in {"empty": "the file is empty", "ours": "a trace of vramscope already"}.items():
         assert part in run([vramscope, "import", tmp_path / name, "-o", tmp_path / "x.vram"], code=2).stderr

@@ -144,6 +144,24 @@ def test_query_of_many_traces(build, run, query, tmp_path):
         [(rank, "node", truth[rank]["peak"]) for rank in range(3)]
 
 
+def test_runs_of_the_same_name_stay_apart(build, run, query, tmp_path):
+    """Folders of two days, files of one name beside them, and a profile of another tool; the same trace twice is an error."""
+    for day, layers in ("mon", 3), ("tue", 5):
+        (tmp_path / day / "run").mkdir(parents=True)
+        run([build / "tracegen", "clean", tmp_path / day / "run/node-100-1.vram", f"layers={layers}"])
+        run([build / "tracegen", "clean", tmp_path / day / "one.vram", f"layers={layers}"])
+    log = tmp_path / "rmm.csv"
+    log.write_text("Thread,Time,Action,Pointer,Size,Stream\n7,00:00:01.000000,allocate,0x7f0000000000,2048,0x0\n")
+    places = [tmp_path / day / name for day in ("mon", "tue") for name in ("run", "one.vram")]
+    done = query(*places, log, "select run, count(*) as n from places where place = 'GPU 0' group by run order by run", "--format", "json")
+    assert [(row["run"], row["n"]) for row in json.loads(done.stdout)] == [("mon/one", 1), ("mon/run", 1), ("rmm.csv", 1), ("tue/one", 1), ("tue/run", 1)]
+    alone = query(places[0], "select distinct run, host from places", "--format", "json")
+    assert json.loads(alone.stdout) == [{"run": "run", "host": "node"}]
+    for again in (places[0], places[0] / "node-100-1.vram", tmp_path / "mon/../mon/run"):
+        done = query(places[0], again, "select 1", code=2)
+        assert "named twice" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_files_partitioned_by_run_host_and_rank(build, run, query, clickhouse, tmp_path):
     """As the guide writes them; the same SQL runs on DuckDB and ClickHouse, which take the columns from the names of the folders."""
     folder, truth = tmp_path / "today", {}
@@ -171,8 +189,9 @@ def test_wrong_queries(made, query, vramscope, run, tmp_path):
     python = tmp_path / "python3"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
     python.chmod(0o755)
-    done = run([vramscope, "query", trace, "select 1"], code=2, env={**os.environ, "VRAMSCOPE_PYTHON": str(python)})
-    assert "needs DuckDB" in done.stderr and done.stderr.count("\n") == 1
+    for chosen, part in (python, "needs DuckDB"), ("/bin/false", "/bin/false: failed before it ran the query"), ("/nonexist", "VRAMSCOPE_PYTHON=/nonexist"):
+        done = run([vramscope, "query", trace, "select 1"], code=2, env={**os.environ, "VRAMSCOPE_PYTHON": str(chosen)})
+        assert part in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
 
 
 def test_a_query_shows_hostile_names_as_text(build, run, query, tmp_path):

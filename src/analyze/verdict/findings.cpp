@@ -78,7 +78,7 @@ class Finder {
     add({"oom",
          fmt::format("Out of memory{}: a request for {}{} did not fit.", e.step > 0 ? fmt::format(" in step {}", e.step) : "",
                      format_size(e.requested), line.empty() ? "" : " at " + line),
-         causes, ooms.advice, e.short_by, "oom", "oom", ""});
+         causes, ooms.advice, e.short_by > 0 ? std::optional(e.short_by) : std::nullopt, "oom", "oom", ""});
   }
 
   std::string line_of_last_oom() const {

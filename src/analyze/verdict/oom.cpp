@@ -27,6 +27,10 @@ std::string fits(Bytes live, Bytes requested, Bytes capacity) {
 
 OomCause fragmentation_cause(const OomScene& scene) {
   OomCause out{"fragmentation", false, "unknown", 0, {}};
+  if (!scene.free_known()) {
+    out.evidence = "neither the pool's regions nor its limit was recorded";
+    return out;
+  }
   out.holds = scene.fragmented();
   out.would_fit = fits(scene.live, scene.requested, scene.reach());
   out.bytes = out.holds ? scene.requested - scene.largest_piece() : 0;
@@ -77,7 +81,8 @@ OomCause other_process_cause(const OomScene& scene) {
 OomCause leak_cause(const OomScene& scene, const Leaks& leaks) {
   OomCause out{"leak", leaks.verdict == "growing", "unknown", leaks.so_far, {}};
   if (out.holds) {
-    out.would_fit = fits(scene.live - std::min(scene.live, leaks.so_far), scene.requested, scene.reach());
+    const Bytes capacity = scene.free_known() ? scene.reach() : 0;
+    out.would_fit = fits(scene.live - std::min(scene.live, leaks.so_far), scene.requested, capacity);
     // No region could hold it even if all were empty; without the leak, others might have been allocated.
     if (out.would_fit == "yes" && scene.requested > std::max(scene.largest_region, scene.room())) out.would_fit = "unknown";
     out.evidence = fmt::format("{} per step since step {}, {} so far", format_size(static_cast<Bytes>(leaks.bytes_per_step)),
@@ -91,7 +96,7 @@ OomCause leak_cause(const OomScene& scene, const Leaks& leaks) {
 
 OomCause spike_cause(const OomScene& scene) {
   OomCause out{"spike", false, "unknown", scene.scratch + (scene.request_is_scratch ? scene.requested : 0), {}};
-  Bytes capacity = scene.reach();
+  const Bytes capacity = scene.free_known() ? scene.reach() : 0;
   out.would_fit = scene.request_is_scratch                                                ? "yes"
                   : scene.scratch == 0                                                    ? "no"
                   : std::max(scene.hole_without_scratch, scene.room()) >= scene.requested ? "yes"
@@ -99,7 +104,7 @@ OomCause spike_cause(const OomScene& scene) {
                       ? "no"
                       : "unknown";  // other blocks may be in between
   // A few bytes of workspace that come last are not why the memory is full.
-  out.holds = out.bytes * 10 >= capacity && out.would_fit == "yes";
+  out.holds = capacity > 0 && out.bytes * 10 >= capacity && out.would_fit == "yes";
   out.evidence = scene.request_is_scratch
                      ? fmt::format("the request itself is workspace; {} more workspace was live", format_size(scene.scratch))
                      : fmt::format("{} of what was live is workspace", format_size(scene.scratch));
@@ -132,11 +137,17 @@ std::string main_cause(const std::vector<OomCause>& causes) {
   return "unknown";
 }
 
+std::string free_in_words(const OomScene& scene) {
+  if (!scene.free_known()) return "and how much was free is not known";
+  const Bytes capacity = scene.reach();
+  return fmt::format("{} of the {} {} was free", format_size(scene.free()), format_size(capacity),
+                     !scene.reach_known()      ? "that the pool held"
+                     : capacity == scene.limit ? "limit"
+                                               : "that the pool could take");
+}
+
 std::string sentence_of(const OomEvent& e, const OomScene& scene, const OomRequest& request) {
   std::string when = e.step > 0 ? fmt::format(" in step {}", e.step) : fmt::format(" at {}", support::format_duration(e.time_us));
-  Bytes capacity = scene.reach();
-  std::string free = fmt::format("{} of the {} {} was free", format_size(scene.free()), format_size(capacity),
-                                 capacity == scene.limit ? "limit" : "that the pool could take");
   std::string what;
   if (e.verdict == "fragmentation")
     what = fmt::format("Fragmented, not too big: the largest piece was {}.", format_size(e.largest_free));
@@ -148,7 +159,7 @@ std::string sentence_of(const OomEvent& e, const OomScene& scene, const OomReque
     what = fmt::format("The pool's own limit, not the {}: there is room beyond it.", scene.where());
   else if (e.verdict == "other process")
     what = "Another process holds the memory that is missing.";
-  else if (e.verdict == "too big" && e.requested > capacity)
+  else if (e.verdict == "too big" && e.requested > scene.reach())
     what = "Too big, not fragmented: it would not fit into an empty pool.";
   else if (e.verdict == "too big")
     what = fmt::format("Too big, not fragmented: at least {} less must be live to get past this point.", format_size(e.short_by));
@@ -156,7 +167,7 @@ std::string sentence_of(const OomEvent& e, const OomScene& scene, const OomReque
     what = "The cause cannot be determined from what was recorded.";
   const std::string purpose = in_words(request);
   return fmt::format("Out of memory{}: {} was requested{}, {}. {}", when, format_size(e.requested),
-                     purpose.empty() ? "" : " for " + purpose, free, what);
+                     purpose.empty() ? "" : " for " + purpose, free_in_words(scene), what);
 }
 
 // Limits are set in whole MiB.
@@ -236,11 +247,14 @@ OomEvent event_of(const Engine::State& s, const Stamped<trace::Oom>& oom, const 
   e.op = store.text(site.op);
   e.pool = store.text(pool.name);
   e.live = scene.live;
-  e.regions = scene.regions;
   e.limit = scene.limit;
   e.free = scene.free();
   e.largest_free = scene.largest_piece();
-  e.short_by = e.requested - std::min(e.requested, e.largest_free);  // free bytes elsewhere cannot join the largest piece
+  // Free bytes elsewhere cannot join the largest piece.
+  if (scene.free_known()) {
+    e.regions = scene.regions;
+    e.short_by = e.requested - std::min(e.requested, e.largest_free);
+  }
   return e;
 }
 

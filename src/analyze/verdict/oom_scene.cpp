@@ -130,7 +130,13 @@ OomScene scene_of(const Engine::State& s, const FailedPool& where, const Stamped
     m.regions += r.bytes;
     m.largest_region = std::max(m.largest_region, r.bytes);
   }
-  if (layout.regions.empty()) m.regions = std::max(m.live, held_by_driver(s, where, o.pos));
+  // An importer writes 0 for what its source does not contain.
+  m.regions_known = !layout.regions.empty() || (o.row.regions != trace::kNone && o.row.regions > 0);
+  if (layout.regions.empty()) {
+    const Bytes held = held_by_driver(s, where, o.pos);
+    m.regions_known |= held > 0;
+    m.regions = std::max(m.live, held);
+  }
   bool all_seen = o.row.regions == trace::kNone || o.row.regions <= m.regions;
   if (!all_seen) m.regions = o.row.regions;
   m.limit = o.row.limit == trace::kNone ? 0 : o.row.limit;

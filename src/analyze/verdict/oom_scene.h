@@ -22,6 +22,7 @@ struct OomScene {
   Bytes cut = 0;               // the last region would have been this much larger, had the limit not cut it
   Bytes stretch = 0;           // and would serve the request if it were this much larger
   bool on_host = false;
+  bool regions_known = false;  // otherwise `regions` is what was live
   const char* where() const { return on_host ? "machine" : "card"; }
 
   // What this pool could have of the card: everything except what others and the rest of this process hold.
@@ -31,6 +32,8 @@ struct OomScene {
     Bytes most = card == 0 ? limit : limit == 0 ? mine() : std::min(limit, mine());
     return std::max(regions, most);
   }
+  bool reach_known() const { return limit != 0 || card != 0; }
+  bool free_known() const { return reach_known() || regions_known; }
   Bytes free() const { return reach() - std::min(reach(), live); }
   Bytes room() const { return reach() - regions; }  // that it may still take, as a separate region: regions are not joined
   Bytes largest_piece() const { return std::max(largest_hole, room()); }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "analyze/source_words.h"
 #include "analyze/verdict/ranks.h"
 #include "cli/run_folder.h"
 #include "cli/show/terminal.h"
@@ -136,15 +137,10 @@ void say_missing(const std::filesystem::path& trace, const std::string& missing)
 }
 
 void say_source(const analyze::Overview& overview) {
-  const auto setting = [&](std::string_view key) -> std::string_view {
-    const auto found = std::ranges::find(overview.settings, key, &std::pair<std::string, std::string>::first);
-    return found == overview.settings.end() ? std::string_view() : found->second;
-  };
-  const std::string_view lacks = setting("source.lacks");
-  if (lacks.empty()) return;
-  fmt::print(stderr, "vramscope: {}: imported from {}, which does not contain: {}\n",
-             printable(std::filesystem::path(overview.path).filename().string()), printable(setting("source.title")),
-             printable(lacks, 600));
+  const std::string source = analyze::source_in_words(overview);
+  if (source.empty()) return;
+  fmt::print(stderr, "vramscope: {}: {}\n", printable(std::filesystem::path(overview.path).filename().string()),
+             printable(source, 700));
 }
 
 bool damage_was_said() { return g_damage_said; }

@@ -9,6 +9,7 @@
 
 #include "analyze/run_name.h"
 #include "analyze/verdict/ranks.h"
+#include "cli/foreign.h"
 #include "cli/run_folder.h"
 #include "cli/show/answer.h"
 #include "support/units.h"
@@ -25,13 +26,20 @@ struct Run {
 
 analyze::Bytes peak_of(const analyze::Engine& engine) { return analyze::rank_peak(0, engine).peak_bytes; }
 
+// Of any rank.
+Result<std::vector<std::filesystem::path>> trace_itself(const std::filesystem::path& file) {
+  const auto trace = as_trace(file);
+  if (!trace) return std::unexpected(trace.error());
+  return std::vector{*trace};
+}
+
 // `beside_a_folder`: --rank chooses in the folder; a trace named beside it is meant whatever its rank.
 Result<Run> open_run(const std::string& place, bool beside_a_folder) {
   Run run;
   const std::filesystem::path path = place;
   run.name = analyze::run_name(path);
   const bool as_named = beside_a_folder && std::filesystem::is_regular_file(path);
-  const auto traces = as_named ? Result<std::vector<std::filesystem::path>>(std::vector{path}) : traces_of(path);
+  const auto traces = as_named ? trace_itself(path) : traces_of(path);
   if (!traces) return std::unexpected(traces.error());
   for (const auto& trace : *traces) {
     const auto rank = traces->size() > 1 ? analyze::rank_in(trace) : std::nullopt;

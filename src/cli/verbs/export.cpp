@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "cli/picture.h"
 #include "cli/run_folder.h"
@@ -106,13 +107,15 @@ class ExportVerb final : public VerbBody {
           fmt::format("{}: TensorBoard reads only files with \"tfevents\" in their names; choose another output file", output_));
     if (format.binary && output_ == "-" && isatty(STDOUT_FILENO) != 0)
       return fail(fmt::format("{} is not text; redirect the output, or name a file with -o", format.name));
+    if (Status status = options_have_effect(format); !status) return std::unexpected(status.error());
     const auto file = only_trace_of(trace_);
     if (!file) return std::unexpected(file.error());
     auto engine = analyze::Engine::open(*file);
     if (!engine) return std::unexpected(engine.error());
     const auto place = options_.place_of(*engine);
     if (!place) return std::unexpected(place.error());
-    const exporters::Request request{.engine = *engine, .place = *place, .at = at_, .table = table_, .full = full_};
+    const exporters::Request request{
+        .engine = *engine, .place = *place, .at = at_.empty() ? "peak" : at_, .table = table_, .full = full_};
     auto written = output_ == "-" ? write_standard(format, request, *file) : write_file(format, request, *file);
     if (!written) return std::unexpected(written.error());
     say_damage(*file, engine->overview().damage);
@@ -122,6 +125,24 @@ class ExportVerb final : public VerbBody {
   }
 
  private:
+  Status options_have_effect(const exporters::Format& format) const {
+    unsigned takes = format.takes;
+    std::string name = fmt::format("--to {}", format.name);
+    if ((takes & exporters::kTakesTable) != 0) {
+      const auto table = exporters::table_named(table_);
+      if (!table) return std::unexpected(table.error());
+      takes |= (*table)->takes;
+      name += fmt::format(" --table {}", (*table)->name);
+    }
+    const std::tuple<const char*, bool, unsigned> options[] = {{"--at", !at_.empty(), exporters::kTakesInstant},
+                                                               {"--place", !options_.place.empty(), exporters::kTakesPlace},
+                                                               {"--table", !table_.empty(), exporters::kTakesTable},
+                                                               {"--full", full_, exporters::kTakesEveryEvent}};
+    for (const auto& [option, given, needs] : options)
+      if (given && (takes & needs) == 0) return fail(fmt::format("{} has no effect with {}; leave it out", option, name));
+    return {};
+  }
+
   static Status write_to(support::Sink& sink, const exporters::Format& format, const exporters::Request& request,
                          const std::filesystem::path& trace) {
     Limited limited(sink, trace);
@@ -147,7 +168,7 @@ class ExportVerb final : public VerbBody {
     return {};
   }
 
-  std::string trace_, format_, output_, at_ = "peak", table_;
+  std::string trace_, format_, output_, at_, table_;
   AnswerOptions options_;
   bool full_ = false;
 };

@@ -9,6 +9,7 @@
 #include "importers/importer.h"
 #include "support/fresh_file.h"
 #include "support/owned_folder.h"
+#include "support/units.h"
 
 namespace vramscope::cli {
 
@@ -40,8 +41,9 @@ class ImportVerb final : public VerbBody {
     const auto engine = analyze::Engine::open(output);
     if (!engine) return std::unexpected(engine.error());
     const analyze::Overview overview = engine->overview();
-    fmt::print(stderr, "vramscope: {}: {} allocations and {} frees\n", printable(output.string()), overview.allocs,
-               overview.frees);
+    fmt::print(stderr, "vramscope: {}: {} and {}\n", printable(output.string()),
+               support::format_plural(overview.allocs, "allocation", "allocations"),
+               support::format_plural(overview.frees, "free", "frees"));
     say_source(overview);
     return 0;
   }

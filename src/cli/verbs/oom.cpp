@@ -38,11 +38,11 @@ class OomVerb final : public VerbBody {
     for (const analyze::OomCause& c : e.causes)
       causes.row({c.cause, c.holds ? "yes" : "no", in_a_sentence(c.would_fit), in_a_sentence(c.evidence)});
     out += "\n" + causes.text(colour);
-    out +=
-        "\n" + paragraph(fmt::format("The request: {} by {}{} from {}; {} short of fitting.", support::format_size(e.requested),
-                                     dash(e.op), e.layer.empty() ? "" : " in " + dash(e.layer), dash(e.pool),
-                                     support::format_size(e.short_by)),
-                         2);
+    out += "\n" +
+           paragraph(fmt::format("The request: {} by {}{} from {}{}.", support::format_size(e.requested), dash(e.op),
+                                 e.layer.empty() ? "" : " in " + dash(e.layer), dash(e.pool),
+                                 e.short_by == 0 ? "" : fmt::format("; {} short of fitting", support::format_size(e.short_by))),
+                     2);
     if (!e.plan.empty()) out += paragraph(e.plan, 2);
     if (e.replay) out += paragraph(e.replay->sentence, 2);
     Table live;

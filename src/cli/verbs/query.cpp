@@ -28,8 +28,11 @@ namespace {
 
 // $VRAMSCOPE_PYTHON, or the first of PATH.
 Result<std::string> interpreter() {
-  const char* chosen = std::getenv("VRAMSCOPE_PYTHON");
-  for (const char* name : {chosen != nullptr ? chosen : "python3", "python"})
+  if (const char* chosen = std::getenv("VRAMSCOPE_PYTHON"); chosen != nullptr) {
+    if (const auto found = find_command(chosen)) return *found;
+    return fail(fmt::format("VRAMSCOPE_PYTHON={}: not a program that can be run; set it to a Python with DuckDB", chosen));
+  }
+  for (const char* name : {"python3", "python"})
     if (const auto found = find_command(name)) return *found;
   return fail("query runs DuckDB in Python, and there is no python3 on PATH; install it, or set VRAMSCOPE_PYTHON");
 }
@@ -72,15 +75,18 @@ class QueryVerb final : public VerbBody {
     const auto python = interpreter();
     if (!python) return std::unexpected(python.error());
     const std::string sql = words_.back();
-    std::vector<std::filesystem::path> traces;
+    std::vector<std::filesystem::path> traces, sources;
     for (std::size_t i = 0; i + 1 < words_.size(); ++i) {
       const auto found = traces_of(words_[i]);
       if (!found) return std::unexpected(found.error());
-      traces.insert(traces.end(), found->begin(), found->end());
+      for (const auto& trace : *found) {  // a profile of another tool was imported into a file elsewhere
+        traces.push_back(trace);
+        sources.emplace_back(std::filesystem::is_directory(words_[i]) ? trace.string() : words_[i]);
+      }
     }
     const auto folder = support::OwnedFolder::create_temporary("vramscope-query-");
     if (!folder) return std::unexpected(folder.error());
-    Status written = write_tables(traces, folder->path(), tables_in(sql));
+    Status written = write_tables(traces, sources, folder->path(), tables_in(sql));
     const auto ask = [&](const std::string& output) -> Result<int> {
       if (!written) return std::unexpected(written.error());
       const QueryLimits limits = limit_memory_of_query();
@@ -94,6 +100,8 @@ class QueryVerb final : public VerbBody {
   }
 
  private:
+  static constexpr int kNotTheScript = 1;  // the script itself ends with other codes
+
   // Our own exit code, from that of the interpreter.
   Result<int> code_of(int ended, const std::string& python, const QueryLimits& limits) const {
     const char* const smaller =
@@ -105,6 +113,8 @@ class QueryVerb final : public VerbBody {
     if (ended == kTooLarge)
       return fail(fmt::format("query: needs more than {} of memory or {} of disk, the limits for traces of this size; {}",
                               support::format_size(limits.memory), support::format_size(limits.disk), smaller));
+    if (ended == kNotTheScript)
+      return fail(fmt::format("{}: failed before it ran the query; set VRAMSCOPE_PYTHON to a Python with DuckDB", python));
     const int by = ended - kEndedBySignal;
     if (by <= 0 || by == SIGINT || by == SIGQUIT || by == SIGPIPE) return ended;  // Ctrl-C, or nobody reads the output
     return fail(

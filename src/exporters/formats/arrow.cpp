@@ -223,7 +223,11 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{
-    .name = "arrow", .extension = ".arrow", .opens_in = "pyarrow, polars, pandas, DuckDB, R", .binary = true, .write = write};
+const Format kFormat{.name = "arrow",
+                     .extension = ".arrow",
+                     .opens_in = "pyarrow, polars, pandas, DuckDB, R",
+                     .binary = true,
+                     .takes = kTakesTable,
+                     .write = write};
 
 }  // namespace vramscope::exporters::arrow

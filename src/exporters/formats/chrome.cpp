@@ -150,6 +150,7 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "chrome", .extension = ".json", .opens_in = "chrome://tracing, Perfetto", .write = write};
+const Format kFormat{
+    .name = "chrome", .extension = ".json", .opens_in = "chrome://tracing, Perfetto", .takes = kTakesEveryEvent, .write = write};
 
 }  // namespace vramscope::exporters::chrome

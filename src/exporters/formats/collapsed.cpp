@@ -39,6 +39,10 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "collapsed", .extension = ".txt", .opens_in = "flamegraph.pl, inferno, speedscope", .write = write};
+const Format kFormat{.name = "collapsed",
+                     .extension = ".txt",
+                     .opens_in = "flamegraph.pl, inferno, speedscope",
+                     .takes = kTakesPlace | kTakesInstant,
+                     .write = write};
 
 }  // namespace vramscope::exporters::collapsed

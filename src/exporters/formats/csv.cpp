@@ -75,6 +75,7 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "csv", .extension = ".csv", .opens_in = "spreadsheets, pandas", .write = write};
+const Format kFormat{
+    .name = "csv", .extension = ".csv", .opens_in = "spreadsheets, pandas", .takes = kTakesTable, .write = write};
 
 }  // namespace vramscope::exporters::csv

@@ -65,6 +65,6 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "jsonl", .extension = ".jsonl", .opens_in = "jq, pandas", .write = write};
+const Format kFormat{.name = "jsonl", .extension = ".jsonl", .opens_in = "jq, pandas", .takes = kTakesTable, .write = write};
 
 }  // namespace vramscope::exporters::jsonl

@@ -251,6 +251,7 @@ const Format kFormat{.name = "parquet",
                      .extension = ".parquet",
                      .opens_in = "DuckDB, ClickHouse, Spark, pandas, polars",
                      .binary = true,
+                     .takes = kTakesTable,
                      .write = write};
 
 }  // namespace vramscope::exporters::parquet

@@ -176,6 +176,11 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "perfetto", .extension = ".pftrace", .opens_in = "ui.perfetto.dev", .binary = true, .write = write};
+const Format kFormat{.name = "perfetto",
+                     .extension = ".pftrace",
+                     .opens_in = "ui.perfetto.dev",
+                     .binary = true,
+                     .takes = kTakesPlace | kTakesInstant,
+                     .write = write};
 
 }  // namespace vramscope::exporters::perfetto

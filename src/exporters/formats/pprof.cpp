@@ -94,7 +94,11 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{
-    .name = "pprof", .extension = ".pb.gz", .opens_in = "pprof, Perfetto, Grafana Pyroscope", .binary = true, .write = write};
+const Format kFormat{.name = "pprof",
+                     .extension = ".pb.gz",
+                     .opens_in = "pprof, Perfetto, Grafana Pyroscope",
+                     .binary = true,
+                     .takes = kTakesPlace | kTakesInstant,
+                     .write = write};
 
 }  // namespace vramscope::exporters::pprof

@@ -50,6 +50,10 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "speedscope", .extension = ".speedscope.json", .opens_in = "speedscope.app", .write = write};
+const Format kFormat{.name = "speedscope",
+                     .extension = ".speedscope.json",
+                     .opens_in = "speedscope.app",
+                     .takes = kTakesPlace | kTakesInstant,
+                     .write = write};
 
 }  // namespace vramscope::exporters::speedscope

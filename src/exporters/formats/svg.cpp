@@ -119,6 +119,6 @@ Status write(const Request& request, Output& out) {
 
 }  // namespace
 
-const Format kFormat{.name = "svg", .extension = ".svg", .opens_in = "any browser", .write = write};
+const Format kFormat{.name = "svg", .extension = ".svg", .opens_in = "any browser", .takes = kTakesPlace, .write = write};
 
 }  // namespace vramscope::exporters::svg

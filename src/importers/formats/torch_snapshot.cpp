@@ -19,6 +19,23 @@ namespace {
 
 enum class Action : std::uint8_t { alloc, free_requested, free_completed, take, give_back, oom, other };
 
+// What a hostile file may claim: no sum of sizes wraps around below it, and no program allocates that much in its life.
+class Claims {
+ public:
+  // A block or segment of the file; false from the first impossible one on.
+  bool add(std::uint64_t address, std::uint64_t bytes) {
+    possible_ &= bytes <= kMost - total_ && address <= ~std::uint64_t{0} - bytes;
+    if (possible_) total_ += bytes;
+    return possible_;
+  }
+  Status status() const { return possible_ ? Status{} : fail("damaged snapshot: it has sizes or addresses that no memory has"); }
+
+ private:
+  static constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  std::uint64_t total_ = 0;
+  bool possible_ = true;
+};
+
 // 32 bytes: a snapshot has millions.
 struct Entry {
   std::uint64_t address, bytes, time_us;
@@ -151,19 +168,25 @@ class Rows final : public Pickle::Shapes {
 
 class Device {
  public:
-  Device(std::int64_t number, Profile& profile, std::uint64_t max_split, bool expandable, bool granted)
+  Device(std::int64_t number, Profile& profile, Claims& claims, std::uint64_t max_split, bool expandable, bool granted)
       : profile_(profile),
+        claims_(claims),
         layout_(max_split, expandable),
         granted_(granted),
         pool_(profile.pool({fmt::format("PyTorch GPU {}", number), number, trace::Memory::device, trace::Framework::pytorch})) {}
 
-  void segment(std::uint64_t address, std::uint64_t bytes) { segments_.emplace_back(address, bytes); }
-  void live(const Block& block) { live_.push_back(block); }
+  void segment(std::uint64_t address, std::uint64_t bytes) {
+    if (claims_.add(address, bytes)) segments_.emplace_back(address, bytes);
+  }
+  void live(const Block& block) {
+    if (claims_.add(block.address, block.bytes) && claims_.add(0, block.requested)) live_.push_back(block);
+  }
 
   void read(const Pickle& pickle, const Rows& rows, std::span<const PickleValue> trace) {
     std::vector<const Entry*> entries;
     for (const PickleValue item : trace)
-      if (const Entry* entry = rows.entry(pickle, item)) entries.push_back(entry);
+      if (const Entry* entry = rows.entry(pickle, item); entry != nullptr && claims_.add(entry->address, entry->bytes))
+        entries.push_back(entry);
     earlier(entries);
     std::uint64_t order = 0;
     for (const Entry* entry : entries) add(*entry, rows.stream(*entry), entry->time_us != 0 ? entry->time_us : ++order);
@@ -253,6 +276,7 @@ class Device {
   }
 
   Profile& profile_;
+  Claims& claims_;
   TorchLayout layout_;
   bool granted_;  // sizes of the trace are granted bytes already
   std::uint32_t pool_;
@@ -269,6 +293,7 @@ class Snapshot {
 
   Status read(PickleValue top) {
     const bool bare = !pickle_.is_dictionary(top);  // up to 1.13: the segments alone
+    if (!is_snapshot(top, bare)) return fail("a pickle, but not a memory snapshot of PyTorch");
     const PickleValue settings = pickle_.member(top, "allocator_settings");
     ours_ = pickle_.text(pickle_.member(settings, "vramscope")).has_value();
     expandable_ = pickle_.truth(pickle_.member(settings, "expandable_segments"));
@@ -278,6 +303,7 @@ class Snapshot {
       profile_.setting("env.PYTORCH_CUDA_ALLOC_CONF", *text);
     for (const PickleValue segment : pickle_.items(bare ? top : pickle_.member(top, "segments")))
       if (!pickle_.exhausted()) read_segment(segment);
+    if (Status status = claims_.status(); !status) return status;
     const auto traces = pickle_.items(pickle_.member(top, "device_traces"));
     if (traces.size() > kMostDevices) return fail("damaged snapshot: traces of more devices than any machine has");
     std::vector<std::uint64_t> seen;
@@ -289,6 +315,7 @@ class Snapshot {
         return fail("damaged snapshot: two devices share a trace");
       seen.push_back(pickle_.id(traces[i]));
       device(static_cast<std::int64_t>(i)).read(pickle_, rows_, entries);
+      if (Status status = claims_.status(); !status) return status;
     }
     bool earlier = false;
     for (auto& [number, each] : devices_) {
@@ -305,8 +332,17 @@ class Snapshot {
  private:
   static constexpr std::size_t kMostDevices = 1024;
 
+  bool is_snapshot(PickleValue top, bool bare) const {
+    const auto has = [&](PickleValue of, std::string_view name) {
+      return pickle_.member(of, name).kind() == PickleValue::Kind::object;
+    };
+    if (!bare) return has(top, "segments") || has(top, "device_traces");
+    const auto segments = pickle_.items(top);
+    return !segments.empty() && has(segments.front(), "blocks");
+  }
+
   Device& device(std::int64_t number) {
-    return devices_.try_emplace(number, number, profile_, max_split_, expandable_, ours_).first->second;
+    return devices_.try_emplace(number, number, profile_, claims_, max_split_, expandable_, ours_).first->second;
   }
 
   void read_segment(PickleValue segment) {
@@ -331,6 +367,7 @@ class Snapshot {
   const Pickle& pickle_;
   const Rows& rows_;
   Profile& profile_;
+  Claims claims_;
   std::uint64_t max_split_ = ~std::uint64_t{0};
   bool expandable_ = false;
   bool ours_ = false;

@@ -153,7 +153,9 @@ Status read(std::string_view bytes, Profile& into) {
   if (!whole) return fail("damaged XPlane file: it is cut off");
   if (events.empty())
     return fail(
-        "an XPlane file without memory events; they are written by TensorFlow's own profiler with host_tracer_level 2 or more");
+        "an XPlane file without memory events; TensorFlow and JAX write them for BFC allocators, with host_tracer_level 2 or "
+        "more "
+        "(on the CPU, TensorFlow has one with TF_CPU_ALLOCATOR_USE_BFC=1, JAX has none)");
   bool earlier = false;
   for (auto& [allocator, list] : events) earlier |= add_counted(into, into.pool(tensorflow_pool(allocator)), std::move(list));
   into.lacks("steps, source lines and stacks");

@@ -5,11 +5,13 @@
 #include "analyze/attribute/tensorflow/rules.h"
 #include "analyze/whatif/recorded.h"
 #include "analyze/xla_dump.h"
+#include "trace/source.h"
 
 namespace vramscope::analyze::tensorflow {
 namespace {
 
 constexpr Rule kRules[] = {
+    {"name of an op of an imported profile", Precedence::before_name, rules::imported},
     {"value that the optimizer keeps", Precedence::before_name, rules::kept_by_optimizer},
     {"new value of a slot", Precedence::before_name, rules::replaced_by_optimizer},
     {"result made of scratch", Precedence::before_name, rules::result_from_scratch},
@@ -41,7 +43,7 @@ constexpr Advice kRemedies[] = {
 
 constexpr std::string_view kStateOfAnyOptimizer[] = {"_gradient_accumulator", "_average"};  // as Keras names them
 
-constexpr std::string_view kRuleSettings[] = {kXlaPlans};
+constexpr std::string_view kRuleSettings[] = {kXlaPlans, trace::kSourceFormat};
 constexpr std::string_view kVersionSettings[] = {"tensorflow.version"};
 constexpr std::string_view kDistributions[] = {"tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly"};
 constexpr std::string_view kKerasDistributions[] = {"keras"};

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analyze/attribute/tensorflow/imported.h"
 #include "analyze/attribute/tensorflow/op_runs.h"
 #include "analyze/attribute/tensorflow/pipeline_threads.h"
 #include "analyze/xla_dump.h"
+#include "trace/source.h"
 
 namespace vramscope::analyze::tensorflow {
 namespace {
@@ -17,6 +19,18 @@ bool has(const BlockFacts& facts, OwnFact fact) { return (facts.own & fact) != 0
 }  // namespace
 
 namespace rules {
+
+// The names of most backward ops do not say whether a parameter or an activation is differentiated.
+std::optional<Meaning> imported(const BlockFacts& facts) {
+  if (!has(facts, kImported)) return std::nullopt;
+  if (has(facts, kStateByName)) return Meaning{Category::optimizer_state, Known::named};
+  const bool result =
+      facts.named == Category::activation_gradient || (facts.named == Category::temporary && has(facts, kOutlivesOp));
+  if (facts.stage != Stage::backward || !result) return std::nullopt;
+  if (has(facts, kWeightGradientByName)) return Meaning{Category::gradient, Known::named};
+  if (has(facts, kActivationGradientByName)) return Meaning{Category::activation_gradient, Known::named};
+  return Meaning{};
+}
 
 // A block of the optimizer that is alive in the next backward pass is the optimizer's state: a variable took it over.
 std::optional<Meaning> kept_by_optimizer(const BlockFacts& facts) {
@@ -83,11 +97,16 @@ class TensorFlowFacts final : public OwnFacts {
         scopes_(scopes),
         pipeline_(draft, columns),
         runs_(draft, columns),
-        xla_planned_(std::ranges::count(draft.settings, kXlaPlans, &SettingText::key) > 0) {}
+        xla_planned_(std::ranges::count(draft.settings, kXlaPlans, &SettingText::key) > 0),
+        imported_(std::ranges::count(draft.settings, trace::kSourceFormat, &SettingText::key) > 0) {
+    if (imported_) names_.emplace(draft.dictionaries());
+  }
 
   void of_kind(const Kind& kind, BlockFacts& facts) const override {
-    if (is_unnamed(draft_, kind, facts.on_device)) facts.own |= kUnnamed;
+    // An imported profile may have no names at all, and no threads: the lack of a name says nothing of the block.
+    if (!imported_ && is_unnamed(draft_, kind, facts.on_device)) facts.own |= kUnnamed;
     const std::string_view op = draft_.text(draft_.site_of(kind).op);
+    if (imported_) facts.own |= by_name(kind, op);
     // A variable's handle is no value.
     if (is_eager_op(op) && op != "VarHandleOp") facts.own |= kEagerOp;
   }
@@ -100,11 +119,22 @@ class TensorFlowFacts final : public OwnFacts {
   }
 
  private:
+  std::uint32_t by_name(const Kind& kind, std::string_view op) const {
+    const auto stage = static_cast<Stage>(kind.stage);
+    if (stage != Stage::backward && stage != Stage::optimizer) return kImported;
+    const Category category = names_->category(op);
+    if (stage == Stage::optimizer) return kImported | (category == Category::optimizer_state ? kStateByName : 0u);
+    return kImported | (category == Category::gradient              ? kWeightGradientByName
+                        : category == Category::activation_gradient ? kActivationGradientByName
+                                                                    : 0u);
+  }
+
   const Store& draft_;
   const Scopes& scopes_;
   PipelineThreads pipeline_;
   OpRuns runs_;
-  bool xla_planned_;
+  bool xla_planned_, imported_;
+  std::optional<ImportedNames> names_;
 };
 
 }  // namespace

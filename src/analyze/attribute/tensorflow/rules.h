@@ -16,9 +16,14 @@ enum OwnFact : std::uint32_t {
   kXlaPlanned = 8,      // the same, where the plans of XLA's executables were recorded
   kEagerOp = 16,        // a value of an op that runs outside of any graph
   kOutlivesOp = 32,     // scratch of an eager op, alive when its thread runs another op
+  kImported = 64,       // not recorded by vramscope: no variables, gradients and threads are reported
+  kStateByName = 128,
+  kWeightGradientByName = 256,
+  kActivationGradientByName = 512,  // of imported ones
 };
 
 namespace rules {
+std::optional<Meaning> imported(const BlockFacts& facts);
 std::optional<Meaning> kept_by_optimizer(const BlockFacts& facts);
 std::optional<Meaning> replaced_by_optimizer(const BlockFacts& facts);
 std::optional<Meaning> result_from_scratch(const BlockFacts& facts);
