@@ -115,7 +115,7 @@ bool decode_text(const Column& column, std::vector<std::string>& rows) {
 template <typename Field, typename Entry>
 bool decode_field(const Column& column, std::vector<Entry>& rows, Field Entry::* member) {
   if constexpr (is_list<Field>) {
-    using Element = typename Field::value_type;
+    using Element = Field::value_type;
     ByteReader reader(column.data);
     Values counts(rows.size());
     if (column.transform != Transform::list || !take_sized_array(reader, counts)) return false;
