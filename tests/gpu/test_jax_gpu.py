@@ -178,7 +178,7 @@ def test_leak_of_arrays(vramscope, example):
 def test_recompilation(example):
     _, out, findings = example("jax_recompilation")
     assert "12 executables" in out
-    assert "batch was f32[40,256], and is f32[41,256]" in next(finding["cause"] for finding in findings if finding["id"] == "retrace")
+    assert "batch was f32[42,256], and is f32[43,256]" in next(finding["cause"] for finding in findings if finding["id"] == "retrace")
 
 
 def in_use(out):
