@@ -20,7 +20,7 @@ test("out of memory has a verdict and leads to its proof", async ({ open, page }
 test("no steps: why, and what to do", async ({ open, page }) => {
   await open("steps?trace=3");
   await expect(page.locator("[data-note]")).toContainText("No steps were found");
-  await expect(page.locator("[data-note]")).toContainText("with vramscope.step()");
+  await expect(page.locator("[data-note]")).toContainText("call vramscope.step()");
 });
 
 test("several traces have a start page, two can be compared", async ({ open, page }) => {

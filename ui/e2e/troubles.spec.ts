@@ -97,7 +97,7 @@ const TROUBLES: Record<string, Trouble> = {
   },
   "no steps": {
     make: ["nomarks", "steps=2"], says: /\d/, click: view(/^Steps/),
-    proof: async (page) => { await expect(page.locator("[data-note]")).toContainText("with vramscope.step()"); },
+    proof: async (page) => { await expect(page.locator("[data-note]")).toContainText("call vramscope.step()"); },
   },
 };
 
