@@ -6,10 +6,12 @@ import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance"))
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 from claims import run_each  # noqa: E402
+from numpy_alignment import never_aligned  # noqa: E402
 from tf_oracle import Oracle, address_of  # noqa: E402
 
 keras = tf.keras
@@ -17,6 +19,7 @@ layers = keras.layers
 STEPS = 8
 EAGER, XLA = sys.argv[1] == "eager", sys.argv[1] == "xla"
 rng = np.random.default_rng(1)
+never_aligned()     # the weights of another network are arrays: where TensorFlow shares their memory, they are not in its pool
 
 
 def floats(*shape):
